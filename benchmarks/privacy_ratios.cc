@@ -2,10 +2,10 @@
 //
 //   privacy-ratios [--rounds 5] [--seconds 0.4] [--json] [MODEL ...]
 //
-// Of each model whose name contains a word it times every way of a step (private_training.h) for some
-// seconds, one way after the other, in as many rounds. A cell is the median over the rounds of the
-// ratio to the plain step of the same round, so that a moment's load on the machine counts for all
-// ways. In brackets stand the smallest and the largest ratio.
+// Of each model whose name contains a word it times every way of a step (private_training.h) for
+// some seconds, one way after the other, in as many rounds. A cell is the median over the rounds of
+// the ratio to the plain step of the same round, so that a moment's load on the machine counts for
+// all ways. In brackets stand the smallest and the largest ratio.
 #include <fmt/format.h>
 #include <tessera/tessera.h>
 

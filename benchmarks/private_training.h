@@ -31,8 +31,8 @@ std::string name_of(StepKind kind);
 // Whether the model has data that can be NaN, which kNotFinite needs.
 bool can_be_not_finite(PrivateModel model);
 
-// Returns a step of the model on one device. Each run goes on from where the last one ended as far as
-// noise is concerned; the parameters stay.
+// Returns a step of the model on one device. Each run goes on from where the last one ended as far
+// as noise is concerned; the parameters stay.
 Run private_step(PrivateModel model, StepKind kind);
 
 }  // namespace tessera::bench

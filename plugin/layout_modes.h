@@ -24,8 +24,8 @@ struct LaidOutModule {
 // transpose, that of the transposed array. Throws ApiError for text that is not an order.
 LaidOutModule with_memory_orders(interchange::ParsedModule module);
 
-// Returns a device's program with the dimensions that JAX sees, which main transposes to memory order
-// and back.
+// Returns a device's program with the dimensions that JAX sees, which main transposes to memory
+// order and back.
 ir::Function with_array_shapes(ir::Function function, const std::vector<MinorToMajor>& inputs,
                                const std::vector<MinorToMajor>& outputs);
 

@@ -212,8 +212,8 @@ bool Processes::is_dead(int process) {
   return silent();
 }
 
-// Ends the cluster because a process has left it. If that process waited in vain for a third one, the
-// error names the third one, as that of the process does.
+// Ends the cluster because a process has left it. If that process waited in vain for a third one,
+// the error names the third one, as that of the process does.
 void Processes::end_for(int process, const What& what) {
   const Greeting& last = pairs_[static_cast<size_t>(process)].theirs;
   const int cause = last.kind == Kind::kFailed ? static_cast<int>(last.number) - 1 : -1;

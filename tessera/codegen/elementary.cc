@@ -73,8 +73,8 @@ Vec next_after(Vec x, Vec y) {
 }
 
 // Let q be a/b, rounded and truncated. If it is less than 2^digits, it is the whole quotient or, if
-// a/b was rounded up to an integer, one more. a - q b is a multiple of the unit in b's last place and
-// at most b, so fma computes it exactly, and so is the sum with b.
+// a/b was rounded up to an integer, one more. a - q b is a multiple of the unit in b's last place
+// and at most b, so fma computes it exactly, and so is the sum with b.
 Vec remainder(Vec x, Vec y, const char* helper) {
   const double limit = x.is_f64() ? 0x1p53 : 0x1p24;
   Vec a = abs(x), b = abs(y);

@@ -116,7 +116,8 @@ Vec is_finite(Vec x);
 Vec minimum(Vec x, Vec y);
 Vec maximum(Vec x, Vec y);
 Vec next_after(Vec x, Vec y);
-// Returns C's fmod(x, y), which is exact: quotients below 2^24 or 2^53 in line, others by the helper.
+// Returns C's fmod(x, y), which is exact: quotients below 2^24 or 2^53 in line, others by the
+// helper.
 Vec remainder(Vec x, Vec y, const char* helper);
 // Calls a C++ helper for the lanes: out[i] = helper(x[i], y[i]).
 Vec call_lanes(const char* helper, Vec x, Vec y = {});

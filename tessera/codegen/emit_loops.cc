@@ -15,18 +15,18 @@ namespace {
 // Returns how many vectors are computed at a time. More vectors hide latency and loop overhead;
 // heavy bodies need that less, and cost compile time.
 int unroll_for_weight(int weight) { return weight <= 12 ? 4 : weight <= 40 ? 2 : 1; }
-// Folds of columns with at least so many rows compute several vectors at a time, because each row is
-// in another line of the cache: reading one line of each takes as long as reading four.
+// Folds of columns with at least so many rows compute several vectors at a time, because each row
+// is in another line of the cache: reading one line of each takes as long as reading four.
 constexpr int64_t kManyRows = 16;
 int unroll_for_folds(int row_weight) { return row_weight <= 12 ? 4 : row_weight <= 120 ? 2 : 1; }
 // Gathers wait longer than other loads.
 int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2 : 1; }
 
 // Returns whether a body is mostly one chain of dependent operations (a hash, then a polynomial of
-// the hash, or the logarithm of an exponential). The CPU cannot look ahead far enough to overlap such
-// chains, so several vectors are computed side by side (side_by_side.cc), as many as 32 or 16
-// registers can hold. Functions of float64 have so many constants that only long chains gain by four
-// vectors.
+// the hash, or the logarithm of an exponential). The CPU cannot look ahead far enough to overlap
+// such chains, so several vectors are computed side by side (side_by_side.cc), as many as 32 or 16
+// registers can hold. Functions of float64 have so many constants that only long chains gain by
+// four vectors.
 bool waits_for_itself(int weight, int chain) { return weight > 36 && 2 * chain > weight; }
 int unroll_for_waiting(bool avx512, int lanes, int weight) {
   return avx512 && (lanes > 8 || weight > 80) ? 4 : 2;
@@ -439,8 +439,8 @@ void KernelEmitter::prefetch_next_row(int l) {
 }
 
 // Prefetches what is gathered from each row, if a row of the operand belongs to each row of the
-// kernel (take_along_axis): the lanes of a gather that are not in the cache wait for each other, and
-// the CPU sees no pattern in them. Each block of lanes prefetches its share of a later row.
+// kernel (take_along_axis): the lanes of a gather that are not in the cache wait for each other,
+// and the CPU sees no pattern in them. Each block of lanes prefetches its share of a later row.
 void KernelEmitter::prefetch_gathered(int l) {
   constexpr int64_t kLine = 64, kAheadBytes = 512, kMostRow = 1 << 14, kMostLines = 8;
   constexpr int kIntoFirstLevel = 3, kData = 1;

@@ -101,8 +101,8 @@ Vec acosh_f64(Vec x) {
   return select(x < 1.0, x.like(std::numeric_limits<double>::quiet_NaN()), y);
 }
 
-// Returns log1p(q) / 2 for the rounded q = 2a / (1 - a) with a = |x|. The rounding errors of q change
-// the logarithm by the remainder of the division, divided by 1 + a; for this a parabola near
+// Returns log1p(q) / 2 for the rounded q = 2a / (1 - a) with a = |x|. The rounding errors of q
+// change the logarithm by the remainder of the division, divided by 1 + a; for this a parabola near
 // 1 / (1 + a) is exact enough.
 Vec atanh_f64(Vec x) {
   Vec a = abs(x), twice = a + a;

@@ -78,8 +78,8 @@ std::optional<KernelEmitter::Threshold> KernelEmitter::threshold_of(int node) co
   } else {
     std::memcpy(&value, bound.immediate.data(), sizeof(value));
   }
-  // offset + s p < value from p = 0 up to (value - offset) / s, rounded up; offset - s p < value from
-  // (offset - value) / s on, rounded down, plus 1. An index before 0 makes no difference.
+  // offset + s p < value from p = 0 up to (value - offset) / s, rounded up; offset - s p < value
+  // from (offset - value) / s on, rounded down, plus 1. An index before 0 makes no difference.
   const int64_t step = std::abs(steps[dim]), offset = index.address.offset;
   const bool grows = steps[dim] > 0;
   const int64_t at = grows            ? (std::max<int64_t>(value - offset, 0) + step - 1) / step

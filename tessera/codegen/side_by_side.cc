@@ -3,8 +3,8 @@
 //
 // The CPU does not look far enough ahead to overlap such chains if one comes after the other, so
 // the instructions of several vectors must alternate. LLVM keeps the order in which they are
-// emitted, node by node, within a block. But it moves what only a later block reads into that block,
-// and so puts one vector after the other if there are branches in between.
+// emitted, node by node, within a block. But it moves what only a later block reads into that
+// block, and so puts one vector after the other if there are branches in between.
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/InlineAsm.h>
 

@@ -2,8 +2,9 @@
 //
 // Such a store must be aligned (memory.cc). The rows of a result often begin anywhere in a cache
 // line: rows of 3001 float32, or one part of a concatenation. So the first part of such a row ends
-// where the next vector of the result begins, and all vectors from there on are aligned. With stores
-// into the caches this gains nothing: there the first part takes as long as the stores across lines.
+// where the next vector of the result begins, and all vectors from there on are aligned. With
+// stores into the caches this gains nothing: there the first part takes as long as the stores
+// across lines.
 #include <algorithm>
 
 #include "tessera/codegen/emitter.h"
@@ -22,8 +23,8 @@ constexpr int kLightWeight = 12;
 }  // namespace
 
 // Returns the position of the first loop's store that decides where the vectors of a row begin; -1
-// if they begin with the row: its vectors are aligned there, its stores do not bypass the caches, or
-// other work hides their time.
+// if they begin with the row: its vectors are aligned there, its stores do not bypass the caches,
+// or other work hides their time.
 int KernelEmitter::find_store_along_lines() const {
   if (!k_.streaming_stores || !along_parallel_ || flat_ || single_ || !padded_.empty()) return -1;
   int weight = 0;

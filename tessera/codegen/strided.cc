@@ -80,9 +80,9 @@ Value* Memory::column_of_parts(std::vector<Value*> parts, int64_t column) {
   return b.CreateShuffleVector(all, order);
 }
 
-// Prefetches what is kAhead bytes behind a pointer. The CPU does not see early enough that whole rows
-// are read one after the other, because the loads of a block are far from in order: of 64 MB in rows
-// of 12, the sums take 0.7 of the time.
+// Prefetches what is kAhead bytes behind a pointer. The CPU does not see early enough that whole
+// rows are read one after the other, because the loads of a block are far from in order: of 64 MB
+// in rows of 12, the sums take 0.7 of the time.
 void Memory::prefetch_ahead(Value* pointer) {
   constexpr int64_t kAhead = 2048;
   constexpr int kIntoFirstLevel = 3, kData = 1;
@@ -264,9 +264,9 @@ void KernelEmitter::choose_lanes() {
 // of a piece are a row of the kernel. In memory they are neighbours, or all the same element. A
 // vector consists of few whole rows.
 //
-// Example: the gradient of average pooling repeats rows of 8 channels, parallel (n, 2, 8), and loads
-// x[8*p0 + p2]. With 16 lanes, a vector is two pieces: each is loaded from the row's address, which
-// takes two divisions by constants for two loads, instead of 16 of both.
+// Example: the gradient of average pooling repeats rows of 8 channels, parallel (n, 2, 8), and
+// loads x[8*p0 + p2]. With 16 lanes, a vector is two pieces: each is loaded from the row's address,
+// which takes two divisions by constants for two loads, instead of 16 of both.
 int KernelEmitter::piece_length(const KernelNode& load) const {
   constexpr int64_t kMostPieces = 4;
   if (!flat_ || !aligned_ || load.kind != NodeKind::kLoad || !load.dynamic.empty() ||
@@ -339,8 +339,8 @@ bool KernelEmitter::reads_most_of_rows(const KernelNode& load, int64_t stride) c
   return 2 * columns > stride;
 }
 
-// Returns whether the kernel also reads the last columns of the rows to which the load belongs. Then
-// it may read the rows whole, and all columns read the same vectors.
+// Returns whether the kernel also reads the last columns of the rows to which the load belongs.
+// Then it may read the rows whole, and all columns read the same vectors.
 bool KernelEmitter::reads_rows_to_the_end(const KernelNode& load, int64_t stride) const {
   if (load.loop != 0 || !load.address.inner.empty()) return false;
   Affine last = load.address;

@@ -5,8 +5,8 @@
 //
 // Example: out[r, c] = in[c, r], with 4 lanes. The tile of rows r to r + 3 and columns c to c + 3
 // is loaded as four vectors in[c + k, r : r + 4]. The body runs four times and reads in[c : c + 4,
-// r], in[c : c + 4, r + 1], and so on, from the transposed tile, which is on the stack. If the rows are
-// in reverse order in memory (rot90), so are those of the tile.
+// r], in[c : c + 4, r + 1], and so on, from the transposed tile, which is on the stack. If the rows
+// are in reverse order in memory (rot90), so are those of the tile.
 #include <algorithm>
 #include <numeric>
 
@@ -34,8 +34,8 @@ bool is_tile_load(const KernelNode& node) {
 constexpr int64_t kPieceBytes = 16;
 // The rows that are transposed at once; the vectors for more do not fit into registers.
 constexpr int kMostInRun = 16;
-// A tile has as many rows as a cache line has elements, so that each line is read once. The tiles of
-// a task are on its stack.
+// A tile has as many rows as a cache line has elements, so that each line is read once. The tiles
+// of a task are on its stack.
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostBytes = 16 << 10;
 

@@ -31,9 +31,9 @@ struct ManualComputationParams {
 };
 extern const OpDef& manual_computation_op;
 
-// call: applies the function `callee` to the operands. The attributes are those that JAX's users give
-// a call for XLA (mhlo.frontend_attributes): names and values in turns. They change nothing here and
-// are printed again.
+// call: applies the function `callee` to the operands. The attributes are those that JAX's users
+// give a call for XLA (mhlo.frontend_attributes): names and values in turns. They change nothing
+// here and are printed again.
 struct CallParams {
   FunctionRef callee;
   std::vector<std::string> frontend_attributes = {};

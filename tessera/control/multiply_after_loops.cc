@@ -90,9 +90,10 @@ class SumFinder {
 
   // Returns the values of the body that the loop has to stack in addition.
   const std::vector<ValueId>& stacked() const { return stacked_; }
-  // Returns whether a factor (or, with `divides`, a divisor) of products may be applied to their sum
-  // instead. A factor of integers must be the same in each trip. One of floats must be a constant
-  // that makes nothing smaller: otherwise the sum could overflow before it is made smaller.
+  // Returns whether a factor (or, with `divides`, a divisor) of products may be applied to their
+  // sum instead. A factor of integers must be the same in each trip. One of floats must be a
+  // constant that makes nothing smaller: otherwise the sum could overflow before it is made
+  // smaller.
   bool is_factor(ValueId v, bool divides = false) const {
     if (is_integer(b_.type(v).dtype)) return !divides && is_repeatable(v);
     const Op* op = maker_[v] < 0 ? nullptr : &b_.ops[maker_[v]];
@@ -146,8 +147,8 @@ class SumFinder {
     return sum;
   }
 
-  // Adds the terms of `v` to the sum, and sets `found` if one of them is the carry. Returns false if
-  // v is not a sum of products and the carry, each of them read once.
+  // Adds the terms of `v` to the sum, and sets `found` if one of them is the carry. Returns false
+  // if v is not a sum of products and the carry, each of them read once.
   bool add_terms(ValueId v, ValueId carry, bool negative, Sum& sum, bool& found) const {
     if (v == carry) {
       found = true;

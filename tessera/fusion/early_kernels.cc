@@ -53,9 +53,9 @@ class Mover {
  private:
   static size_t index(int i) { return static_cast<size_t>(i); }
 
-  // A result takes the memory of a donated input of its size that no later step reads. If the kernel
-  // does not read as many inputs of that size as it writes results, returns the last step before
-  // step j that reads one; otherwise -1.
+  // A result takes the memory of a donated input of its size that no later step reads. If the
+  // kernel does not read as many inputs of that size as it writes results, returns the last step
+  // before step j that reads one; otherwise -1.
   int last_reader_of_donors(const StepSlots& used, size_t j) const {
     std::map<int64_t, int> missing;  // by size
     for (const int v : used.writes) ++missing[bytes(v)];

@@ -23,7 +23,8 @@ namespace {
 constexpr int64_t kBlockRows = 16, kBlockColumns = 64, kBlockedElements = 1 << 16;
 // Fewer rows make no tile of 4-byte elements.
 constexpr int64_t kLeastTileRows = 4;
-// Shorter rows of the result fill too little of a vector (codegen/tiles.cc, with vectors of 64 bytes).
+// Shorter rows of the result fill too little of a vector (codegen/tiles.cc, with vectors of 64
+// bytes).
 constexpr int64_t kLeastTileRowBytes = 48;
 
 }  // namespace

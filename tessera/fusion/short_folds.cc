@@ -97,8 +97,8 @@ class FoldUnroller {
                        });
   }
 
-  // Returns whether unrolling makes no gather of the load: rows are adjacent, as are their elements,
-  // or all lanes of a column read neighbours or the same element.
+  // Returns whether unrolling makes no gather of the load: rows are adjacent, as are their
+  // elements, or all lanes of a column read neighbours or the same element.
   bool suits(const KernelNode& load) const {
     if (load.guard >= 0 || !load.dynamic.empty()) return false;
     const int64_t apart = load.address.parallel.back();

@@ -1,8 +1,8 @@
 // Unrolls folds over short rows: lanes run along the rows' dimension, and each column of a row is a
 // vector of its own.
 //
-// Lanes along rows of 8 would fill half a vector or less, and the lanes of each row would have to be
-// folded with each other. Unrolled, a fold is an elementwise operation on vectors, which code
+// Lanes along rows of 8 would fill half a vector or less, and the lanes of each row would have to
+// be folded with each other. Unrolled, a fold is an elementwise operation on vectors, which code
 // generation loads whole (codegen/strided.cc). Only folds whose result does not depend on the order
 // are unrolled: those of integers and bools, extrema, and their places (argmax).
 //
@@ -14,8 +14,8 @@
 
 namespace tessera::fusion {
 
-// The most nodes of a kernel times the elements of its rows: larger bodies take more time to compile
-// than they save.
+// The most nodes of a kernel times the elements of its rows: larger bodies take more time to
+// compile than they save.
 inline constexpr int64_t kMostFoldNodes = 256;
 
 // Returns whether a fold over rows of so many elements is unrolled if nothing else is against it.

@@ -1,9 +1,9 @@
 // What a kernel over short rows computes of the pieces of an index map (a pad, a concatenation).
 //
-// Elsewhere all elements of a kernel compute all pieces, and each chooses among them. Short rows are
-// unrolled (short_rows.h): the kernel has a copy for each column, without the pieces that the column
-// does not read. So a value that is put into one of three columns is computed for a third of the
-// kernel's elements, and need not be stored for the sake of the others.
+// Elsewhere all elements of a kernel compute all pieces, and each chooses among them. Short rows
+// are unrolled (short_rows.h): the kernel has a copy for each column, without the pieces that the
+// column does not read. So a value that is put into one of three columns is computed for a third of
+// the kernel's elements, and need not be stored for the sake of the others.
 #pragma once
 
 #include <vector>

@@ -5,8 +5,8 @@
 //   result = convert(sum) : uint8
 //
 // The low bits of a sum or a product depend only on the low bits of its operands. JAX sums narrow
-// integers in wide ones even if the caller asked for a narrow result, and a vector has four times as
-// many lanes for bytes as for words.
+// integers in wide ones even if the caller asked for a narrow result, and a vector has four times
+// as many lanes for bytes as for words.
 #pragma once
 
 #include <optional>

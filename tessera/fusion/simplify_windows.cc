@@ -54,8 +54,8 @@ class PadMerger {
     return op && op->def == &constant_op && op->params.as<ConstantParams>().value == number;
   }
 
-  // Makes the fold read the operand of the pad that it reads. Returns whether it did. It does not if
-  // the fold would not be unrolled then.
+  // Makes the fold read the operand of the pad that it reads. Returns whether it did. It does not
+  // if the fold would not be unrolled then.
   bool merge(Op& op, const Type& result) const {
     if (op.def != &reduce_window_op || op.operands.size() != 2) return false;
     const Op* pad = maker(op.operands[0]);

@@ -117,7 +117,8 @@ class UpdateFinder {
   void choose(int i) {
     GraphOp& op = g_.ops[i];
     op.kind = OpKind::kUpdate;
-    const Shape &whole = g_.values[op.operands[0]].shape, &part = g_.values[op.operands[1]].shape;
+    // Copies, because constants that are added move the values.
+    const Shape whole = g_.values[op.operands[0]].shape, part = g_.values[op.operands[1]].shape;
     for (size_t k = 1; k < op.operands.size(); ++k) {
       const int v = op.operands[k];
       const GraphValue& value = g_.values[v];

@@ -20,9 +20,9 @@ bool is_hint(std::string_view name) {
   return name == "result_accuracy" || name.find('.') != std::string_view::npos;
 }
 
-// Returns the name in CHLO of the function that a custom call of that target stands for, or an empty
-// one. JAX before 0.9 writes CHLO's functions as calls of MHLO's ops, with their attributes in
-// mhlo.attributes; these become the reader's own.
+// Returns the name in CHLO of the function that a custom call of that target stands for, or an
+// empty one. JAX before 0.9 writes CHLO's functions as calls of MHLO's ops, with their attributes
+// in mhlo.attributes; these become the reader's own.
 std::string chlo_function_of(std::string_view target, OpReader& reader) {
   if (!target.starts_with("mhlo.")) return {};
   std::string name = target == "mhlo.topk" ? "top_k" : std::string(target.substr(5));

@@ -16,8 +16,8 @@ using ClientOptions = std::map<std::string, std::string>;
 // has them. Equal paths and options share one client. The source is installed once.
 using DeviceSource = std::vector<Device> (*)(const std::string& path, const ClientOptions& options);
 void set_device_source(DeviceSource source);
-// From now on TESSERA_ENGINE is not read. For the library that is a PJRT plugin itself: the variable
-// may name it.
+// From now on TESSERA_ENGINE is not read. For the library that is a PJRT plugin itself: the
+// variable may name it.
 void ignore_engine();
 
 // The devices that initialize() should make, including what the environment says.

@@ -401,8 +401,8 @@ Array hypot(const Array& x, const Array& y) {
                 one = like(a, 1);
     const Array p = lax::abs(a), q = lax::abs(b), p_infinite = lax::eq(p, inf);
     const Array infinite = lax::bitwise_or(p_infinite, lax::eq(q, inf));
-    // The extrema by one comparison: max and min of equal numbers have derivatives of their own, and
-    // second derivatives would be wrong.
+    // The extrema by one comparison: max and min of equal numbers have derivatives of their own,
+    // and second derivatives would be wrong.
     const Array first = lax::ge(p, q), larger = lax::select(first, p, q);
     const Array is_zero = lax::eq(larger, zero), special = lax::bitwise_or(is_zero, infinite);
     // 1 and 0 where the result is not used, so that the derivative there is not NaN.

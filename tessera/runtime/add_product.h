@@ -15,8 +15,8 @@ namespace tessera::runtime {
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"  // no vector is passed between functions: all is in line
-// Adds x * y to `sum`, rounded once. The compiler would only make one instruction of a product and a
-// sum at a high level of optimization, and the bits of the results must not depend on that.
+// Adds x * y to `sum`, rounded once. The compiler would only make one instruction of a product and
+// a sum at a high level of optimization, and the bits of the results must not depend on that.
 template <class T, int lanes, class Vector>
 [[gnu::always_inline]] inline void add_product(Vector& sum, const Vector& x, const Vector& y) {
 #if defined(__x86_64__) && !defined(__clang__)

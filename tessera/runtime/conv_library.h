@@ -36,8 +36,8 @@ class ConvLibrary {
   virtual void run(const void* lhs, const std::byte* rhs, void* out) const = 0;
   // Returns whether run_in_tiles() may be called: the tiles are ranges of the result's elements.
   virtual bool has_ranges() const = 0;
-  // Computes the result, but instead of storing it passes each tile to `read` as soon as the tile is
-  // computed. Several threads call `read` at a time.
+  // Computes the result, but instead of storing it passes each tile to `read` as soon as the tile
+  // is computed. Several threads call `read` at a time.
   virtual void run_in_tiles(const void* lhs, const std::byte* rhs,
                             const TileReader& read) const = 0;
 };

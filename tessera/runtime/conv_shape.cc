@@ -119,8 +119,8 @@ int64_t parts_of_kernel(const LibraryConv& c) {
   return parts;
 }
 
-// Divides images in a way that depends on one image alone: the library may choose the order of a sum
-// by the shape of the tile, so an image has the same bits in any batch.
+// Divides images in a way that depends on one image alone: the library may choose the order of a
+// sum by the shape of the tile, so an image has the same bits in any batch.
 //
 // An image is divided by rows, since tiles with all features are read and written in place. A tile
 // of some features is copied, so features are divided only if the rows make too few tiles.

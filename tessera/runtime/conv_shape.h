@@ -82,8 +82,8 @@ struct ConvTile {
 // in batch or rows are parts of one sum and follow one another. If `alone`, each tile has one
 // group, because the groups of some tensor are not adjacent.
 std::vector<ConvTile> split_into_tiles(const LibraryConv& conv, bool alone);
-// Returns the tiles that the library computes. If groups have one feature, features are as far apart
-// as groups; sets the strides of `conv` to that.
+// Returns the tiles that the library computes. If groups have one feature, features are as far
+// apart as groups; sets the strides of `conv` to that.
 std::vector<ConvTile> conv_tiles(LibraryConv& conv);
 // Returns for each tile the range of elements of the result, (first, count), that are its result.
 // Returns no ranges if they are not all contiguous, or if the convolution is a gradient.

@@ -17,7 +17,8 @@
 namespace tessera::runtime {
 namespace {
 
-// Integers wrap, so signed and unsigned ones of a width are the same numbers unless they are widened.
+// Integers wrap, so signed and unsigned ones of a width are the same numbers unless they are
+// widened.
 template <class T>
 struct Unsigned {
   using type = T;

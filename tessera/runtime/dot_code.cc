@@ -35,9 +35,9 @@ void fill_below_diagonal(T* c, int64_t ldc, int64_t n) {
     for (int64_t j = 0; j < i; ++j) c[i * ldc + j] = c[j * ldc + i];
 }
 
-// Adds a bias to n elements, unless it is null, then computes maximum(x, 0) if `relu`, which returns
-// NaN for NaN and 0 for -0. In vectors of the compiler, because it makes branches of the choice
-// otherwise, and signs of products are hard to predict.
+// Adds a bias to n elements, unless it is null, then computes maximum(x, 0) if `relu`, which
+// returns NaN for NaN and 0 for -0. In vectors of the compiler, because it makes branches of the
+// choice otherwise, and signs of products are hard to predict.
 template <class T>
 [[gnu::always_inline]] inline void finish_elements(T* x, const T* bias, bool relu, int64_t n) {
   using Vector [[gnu::vector_size(32), gnu::aligned(alignof(T)), gnu::may_alias]] = T;

@@ -40,8 +40,8 @@ DType gemm_sum_dtype(DType in, DType out);
 void gemm(GemmTypes types, int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b,
           std::byte* c, int64_t ldc, bool accumulate);
 
-// Returns whether gemm_symmetric() is faster than gemm(). It is for float64: nearly twice as fast for
-// large results.
+// Returns whether gemm_symmetric() is faster than gemm(). It is for float64: nearly twice as fast
+// for large results.
 bool gemm_knows_symmetric(GemmTypes types);
 // Computes c (n x n) = a (n x k) . its transpose, plus c's old content if `accumulate`, on the
 // diagonal and above it. The elements below the diagonal are undefined afterwards.

@@ -22,8 +22,8 @@ bool gemm_panels(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const Matr
 // On CPUs without AVX-512 it computes none.
 bool fits_panels(int64_t m, int64_t n, int64_t k);
 
-// Computes c = a b for any sizes, with the same bits, and reads each row of b as it is: for few rows
-// of a. The columns of b are adjacent.
+// Computes c = a b for any sizes, with the same bits, and reads each row of b as it is: for few
+// rows of a. The columns of b are adjacent.
 void gemm_rows(int64_t m, int64_t n, int64_t k, const MatrixRef& a, const MatrixRef& b, float* c,
                int64_t ldc);
 // Returns whether this CPU, one with AVX-512, has the code of gemm_rows.

@@ -30,9 +30,9 @@ double parallel_cost(const Kernel& kernel) {
   return std::max(0.02, ns * inner);
 }
 
-// Blocks of the parallel index, for kernels that read an operand across: neighbouring columns of the
-// result read different cache lines, and its neighbouring rows read the same ones. In the order of
-// the index all lines of the operand would pass through the cache once a row.
+// Blocks of the parallel index, for kernels that read an operand across: neighbouring columns of
+// the result read different cache lines, and its neighbouring rows read the same ones. In the order
+// of the index all lines of the operand would pass through the cache once a row.
 //
 // Example: a result of (32, 34320) that reads five arrays of (34320, 32): a block is all 32 rows of
 // 384 columns, which read 5 * 384 lines of four rows each.

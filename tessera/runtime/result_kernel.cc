@@ -64,8 +64,8 @@ class Joiner {
   int storage(int slot) const { return location(slot).storage; }
   Storage& storage_of(int slot) { return plan_.storages[static_cast<size_t>(storage(slot))]; }
 
-  // Returns the first step that reads the result of step i if all steps before it are kernels, which
-  // may run before the convolution; otherwise 0.
+  // Returns the first step that reads the result of step i if all steps before it are kernels,
+  // which may run before the convolution; otherwise 0.
   size_t reader(const ConvolutionStep& c, size_t i) const {
     for (size_t j = i + 1; j < s_.steps.size(); ++j) {
       if (plan_.is_view[j]) continue;

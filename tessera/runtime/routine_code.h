@@ -20,8 +20,9 @@ bool runs_trips_in_parallel(const LoopStep& step, int64_t trip_bytes);
 // Returns roughly the nanoseconds of one instance of a kernel on one thread.
 double kernel_ns(const Kernel& kernel);
 
-// While it lives, every loop of the programs that this thread makes is interpreted, trip after trip.
-// It is for tests that compare with routines, and for kernels that are not compiled separately.
+// While it lives, every loop of the programs that this thread makes is interpreted, trip after
+// trip. It is for tests that compare with routines, and for kernels that are not compiled
+// separately.
 class InterpretLoops {
  public:
   InterpretLoops();

@@ -9,8 +9,8 @@
 
 namespace tessera::runtime {
 
-// Computes out[j] = the sum over t < taps of filter[t] * line[j + t * distance], for j < n. A sum is
-// in order; if the CPU has AVX2, each product is added with one rounding.
+// Computes out[j] = the sum over t < taps of filter[t] * line[j + t * distance], for j < n. A sum
+// is in order; if the CPU has AVX2, each product is added with one rounding.
 void sliding_sums(const double* line, int64_t n, const double* filter, int64_t taps,
                   int64_t distance, double* out);
 

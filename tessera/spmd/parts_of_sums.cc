@@ -93,8 +93,8 @@ class Rewriter {
            std::find(f_.outputs.begin(), f_.outputs.end(), v) == f_.outputs.end();
   }
 
-  // Returns the operands of which the op adds or subtracts parts: those in which it is linear. Empty
-  // if it is not.
+  // Returns the operands of which the op adds or subtracts parts: those in which it is linear.
+  // Empty if it is not.
   std::vector<size_t> summed_operands(const Op& op, const Axes& axes) const {
     if (has_kind(op, CollectiveKind::kCast)) return {0};
     const std::optional<ScalarOp> single = single_operation(op, f_);

@@ -149,8 +149,8 @@ TEST(Addresses, ManyLayouts) {
   }
 }
 
-// Rows that are read backwards and do not fill vectors: the vectors have masks, and are loaded whole
-// and reversed. A gather of 16 lanes takes as long as ten other loads.
+// Rows that are read backwards and do not fill vectors: the vectors have masks, and are loaded
+// whole and reversed. A gather of 16 lanes takes as long as ten other loads.
 TEST(Addresses, ReversedRowsAreNotGathered) {
   for (DType f : {float32, float64, bfloat16, int8, bool_}) {
     KernelMaker m;

@@ -257,7 +257,8 @@ TEST(Loops, RowsAreFetchedAhead) {
 }
 
 // out[r, c] is the sum of in[r, :, c]. A block has as many vectors as a row, but at most four, or
-// with AVX-512 at most twelve; the loop of masked vectors follows. Otherwise all of a short row would be masked.
+// with AVX-512 at most twelve; the loop of masked vectors follows. Otherwise all of a short row
+// would be masked.
 TEST(Loops, BlocksAreNotLongerThanRows) {
   const auto sums = [](int64_t columns) {
     KernelMaker m;

@@ -104,8 +104,8 @@ TEST(Middle, ShortRows) {
   }
 }
 
-// Windows with a stride, over two images, that reach beyond the ends of both dimensions of an image:
-// loads of whole rows of few channels, or columns of many.
+// Windows with a stride, over two images, that reach beyond the ends of both dimensions of an
+// image: loads of whole rows of few channels, or columns of many.
 Kernel strided_windows(DType f, int64_t rows, int64_t columns, int64_t channels, int64_t sign) {
   KernelMaker m;
   const int64_t images = 2, n = 2 * rows - 1, k = 2 * columns - 1;

@@ -162,8 +162,8 @@ TEST(Strided, SumsOfEveryThirdElement) {
 }
 
 // out[a, r, b, s, c] = (x[a, b, c] + row[b]) * scale[c], with rows of `columns` that are repeated:
-// the loads of x are rows that are apart, `row` is one element for each row, and `scale` is the same
-// row everywhere. With a guard, some rows and some columns of x are 0.
+// the loads of x are rows that are apart, `row` is one element for each row, and `scale` is the
+// same row everywhere. With a guard, some rows and some columns of x are 0.
 Kernel repeated_rows(DType f, int64_t columns, bool guarded, bool heavy) {
   const int64_t a = 3, b = 5;
   KernelMaker m;
@@ -199,8 +199,8 @@ TEST(Strided, RowsThatAreApart) {
         }
 }
 
-// Vectors after the last element are masked off, and the rows that they would have are not read: they
-// are far outside of the operand, of which each row uses a quarter.
+// Vectors after the last element are masked off, and the rows that they would have are not read:
+// they are far outside of the operand, of which each row uses a quarter.
 TEST(Strided, RowsAfterTheLastAreNotRead) {
   const Target target = host_target();
   for (DType f : {float32, float64}) {

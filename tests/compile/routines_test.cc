@@ -75,8 +75,8 @@ TEST_F(Routines, CarriesOfEverySizeAndNumberOfTrips) {
   }
 }
 
-// A concatenation of more than four arrays is stored array by array. The first one is computed from a
-// sum over the second one. The kernel of the sum also computes the last result, so it comes after
+// A concatenation of more than four arrays is stored array by array. The first one is computed from
+// a sum over the second one. The kernel of the sum also computes the last result, so it comes after
 // the other arrays are stored.
 TEST_F(Routines, PartsOfACarryThatAreStoredOneAfterTheOther) {
   for (const DType dtype : {float32, float64}) {

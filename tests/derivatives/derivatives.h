@@ -1,6 +1,6 @@
-// Compares functions with the topics "derivatives_..." (golden/make_derivatives.py): values, tangents,
-// gradients, tangents of gradients, and gradients under vmap. A test file is a table with one line
-// for each function.
+// Compares functions with the topics "derivatives_..." (golden/make_derivatives.py): values,
+// tangents, gradients, tangents of gradients, and gradients under vmap. A test file is a table with
+// one line for each function.
 #pragma once
 
 #include <gtest/gtest.h>

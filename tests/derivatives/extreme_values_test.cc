@@ -1,6 +1,6 @@
-// Values where others rarely look (golden/make_extremes.py): distributions at NaN, infinities, zeros
-// of both signs, the least and the largest normal numbers, against SciPy in float64; and functions
-// at denormal numbers, which Tessera keeps and JAX flushes to zero, against exact values.
+// Values where others rarely look (golden/make_extremes.py): distributions at NaN, infinities,
+// zeros of both signs, the least and the largest normal numbers, against SciPy in float64; and
+// functions at denormal numbers, which Tessera keeps and JAX flushes to zero, against exact values.
 #include <limits>
 
 #include "derivatives.h"

@@ -1,4 +1,5 @@
-// Jax.random, by the parameters of the distributions, and jax.nn.initializers: values and derivatives as in JAX.
+// Jax.random, by the parameters of the distributions, and jax.nn.initializers: values and
+// derivatives as in JAX.
 #include "tessera/random/random.h"
 
 #include "derivatives.h"

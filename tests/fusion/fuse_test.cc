@@ -319,8 +319,8 @@ TEST(Fuse, ExpensiveVectorsAreNotRecomputedPerElement) {
             "kernel (70,) lanes; loop () store\nkernel (50, 70) lanes; loop () store\n");
 }
 
-// A value of each row is computed in the loop over the row, unless vectors along rows would be mostly
-// empty: then it is stored.
+// A value of each row is computed in the loop over the row, unless vectors along rows would be
+// mostly empty: then it is stored.
 // The scale of a normalisation: a root and little more for each column.
 TEST(Fuse, RootsOfColumnsAreNotRecomputedForManyRows) {
   const auto outline_of_columns = [](int64_t n) {
@@ -524,8 +524,8 @@ TEST(Fuse, SchedulesGrowAsTheirPrograms) {
   EXPECT_LE(many.nodes, 6 * few.nodes);
 }
 
-// Two results of one shape that read one array are one kernel. If they only have a scalar or a row in
-// common, large ones are computed where their other operands are.
+// Two results of one shape that read one array are one kernel. If they only have a scalar or a row
+// in common, large ones are computed where their other operands are.
 TEST(Fuse, LargeResultsWithAScalarInCommonAreTwoKernels) {
   const auto kernels = [](int64_t n, bool array) {
     const Schedule s =

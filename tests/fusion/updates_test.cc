@@ -342,6 +342,17 @@ TEST(Updates, OfADonatedArgumentTheMemoryIsTheResults) {
   }
 }
 
+// Each update adds constants for two of its starts, so the list of values moves within some
+// updates.
+TEST(Updates, ManyUpdatesWithStartsThatAreFixed) {
+  check(trace({f32({80, 4, 4}), f32({1, 4, 4}), array_type(int32, {})}, [](const Arrays& x) {
+    Array out = x[0] * x[0];
+    for (int k = 0; k < 40; ++k)
+      out = lax::dynamic_update_slice(out, x[1], std::vector<Array>{x[2] + number(k), x[2], x[2]});
+    return Arrays{out};
+  }));
+}
+
 TEST(Updates, StartsOfAnyIntegerDtypeAreMovedInside) {
   for (DType dtype : {int8, int16, int32, int64, uint8, uint16, uint32, uint64}) {
     const Function f =

@@ -333,8 +333,8 @@ struct Typer {
   void type_grad(Node& node) {
     std::vector<ValueType> in = operands(node);
     for (const ValueType& t : in) expect(is_floating(t.dtype), "no float");
-    // The arguments vary over what the loss varies over, and so do the values that the body computes
-    // from them.
+    // The arguments vary over what the loss varies over, and so do the values that the body
+    // computes from them.
     std::vector<ValueType> before;
     do {
       before = in;

@@ -39,8 +39,8 @@ inline std::vector<Literal> arguments(const Function& f) {
   return out;
 }
 
-// Expects that the program after the pass is valid and has the results of the program before it, bit
-// for bit.
+// Expects that the program after the pass is valid and has the results of the program before it,
+// bit for bit.
 inline void expect_same_results(const Function& before, const Function& after) {
   verify(after);
   const std::vector<Literal> inputs = arguments(before);

@@ -70,8 +70,8 @@ TEST_F(DeviceSource, OptionsAreForPlugins) {
               HasSubstr("to be NAME=VALUE, separated by commas, got 'n'"));
 }
 
-// The library that is a plugin itself asks for this, for the rest of the process; so this test is the
-// last one.
+// The library that is a plugin itself asks for this, for the rest of the process; so this test is
+// the last one.
 TEST_F(DeviceSource, TheEngineIsIgnoredOnRequest) {
   setenv("TESSERA_ENGINE", "pjrt:ab", 1);
   EXPECT_EQ(device_request("cpu:2", {}).plugin, "ab");

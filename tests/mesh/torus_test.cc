@@ -31,8 +31,7 @@ TEST(PhysicalMesh, Errors) {
   std::vector<Device> devices = parse_devices("tpu_v4:2x2x1");
   devices.pop_back();
   EXPECT_THAT(error_of([&] { physical_mesh(devices); }),
-              HasSubstr("[create_device_mesh] expected devices that fill a cuboid, got 3 in a box "
-                        "of 2x2x1 chips"));
+              HasSubstr("expected devices that fill a cuboid, got 3 in a box of 2x2x1 chips"));
   devices[0].coords[2] = int64_t{1} << 62;
   EXPECT_THAT(error_of([&] { physical_mesh(devices); }), HasSubstr("fill a cuboid"));
   EXPECT_THAT(error_of([&] { physical_mesh(parse_devices("tpu_v4:2x2x1*2")); }),

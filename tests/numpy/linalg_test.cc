@@ -163,8 +163,8 @@ Array loss(const Arrays& results) {
   return total;
 }
 
-// Small matrices are factored by elementwise ops. Those with elements of few values have zero pivots
-// and rows that are equally large.
+// Small matrices are factored by elementwise ops. Those with elements of few values have zero
+// pivots and rows that are equally large.
 TEST(Linalg, SmallLuAsTheDefinition) {
   const X64 x64(true);
   std::mt19937 rng(5);

@@ -325,9 +325,9 @@ const Exceptions kRefuses{{"histogram", "complex64"},
 const Exceptions kDiffers{{"fmod", "bool"}, {"arctan2", "float32 complex64"}};
 // Some elements are NaN on one side only; the others are compared. 0 to a power that is not real is
 // NaN in JAX, and here 0 if the power's real part is positive. In logaddexp, -inf adds nothing to a
-// complex number, but JAX's logaddexp2 returns NaN, because the power of 2 is already NaN. sinc of an
-// infinity is NaN in JAX 0.10, and 0 here and in JAX 0.12 (tests/derivatives/extremes_test.cc), and
-// digamma of 0 an infinity.
+// complex number, but JAX's logaddexp2 returns NaN, because the power of 2 is already NaN. sinc of
+// an infinity is NaN in JAX 0.10, and 0 here and in JAX 0.12 (tests/derivatives/extremes_test.cc),
+// and digamma of 0 an infinity.
 const Exceptions kNanOnOneSide{{"power", "float32 complex64"},
                                {"float_power", "float32 complex64"},
                                {"logaddexp2", "float32 complex64"},

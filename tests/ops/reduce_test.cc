@@ -99,8 +99,8 @@ ReduceParams golden_params(const std::string& name, const Dims& dims, DType dtyp
   return {};
 }
 
-// Returns whether the elements have the same bits, or are both NaN: processors differ in the sign of
-// the NaN that they make.
+// Returns whether the elements have the same bits, or are both NaN: processors differ in the sign
+// of the NaN that they make.
 bool same(const Literal& a, const Literal& b) {
   if (a == b) return true;
   if (a.dtype() != b.dtype() || a.shape() != b.shape() || !is_floating(a.dtype())) return false;

@@ -1,5 +1,5 @@
-// Compares products of long sums with sums in float64, for sizes around those of blocks, squares and
-// slices.
+// Compares products of long sums with sums in float64, for sizes around those of blocks, squares
+// and slices.
 #include "tessera/runtime/gemm_long.h"
 
 #include <gtest/gtest.h>

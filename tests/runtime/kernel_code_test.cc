@@ -19,8 +19,8 @@ namespace {
 struct Across {
   int64_t outer, rows, between, columns;
   int operands;
-  // How far apart elements of neighbouring rows are in an operand. If it is 1, tiles are transposed in
-  // registers (codegen/tiles.cc), and there are no blocks.
+  // How far apart elements of neighbouring rows are in an operand. If it is 1, tiles are transposed
+  // in registers (codegen/tiles.cc), and there are no blocks.
   int64_t step = 2;
   Shape shape() const { return {outer, rows, between, columns}; }
   Shape read() const { return {outer, between, columns, rows * step}; }

@@ -1,4 +1,5 @@
-// The Bessel functions bessel_i0e and bessel_i1e, chlo.polygamma and chlo.zeta, computed by ops/special.
+// The Bessel functions bessel_i0e and bessel_i1e, chlo.polygamma and chlo.zeta, computed by
+// ops/special.
 #include "tessera/interchange/foreign/foreign.h"
 #include "tessera/interchange/foreign/insert_traced.h"
 #include "tessera/ops/special/bessel.h"

@@ -1,7 +1,7 @@
-// unroll_loops: a while loop of few trips whose body is elementwise becomes its trips, one after the
-// other. A kernel then computes all of them with its values in registers, together with what reads
-// the result, while a loop writes and reads its carry in every trip. JAX's random bits are such a
-// loop: five trips over two arrays of the result's size.
+// unroll_loops: a while loop of few trips whose body is elementwise becomes its trips, one after
+// the other. A kernel then computes all of them with its values in registers, together with what
+// reads the result, while a loop writes and reads its carry in every trip. JAX's random bits are
+// such a loop: five trips over two arrays of the result's size.
 //
 //   %r:2 = while(%i = 0, %c = %x)   i < 3          %1 = sine %x
 //     %d = sine %c                           ->    %2 = sine %1

@@ -99,9 +99,9 @@ extern const OpDef& collective_broadcast_op;
 extern const OpDef& ragged_all_to_all_op;
 extern const OpDef& axis_index_op;
 extern const OpDef& pcast_op;
-// Shardy's op of this name: the operand is the same on all ranks, and the results are parts of which
-// it is the sum. Rank 0 has the operand and the other ranks have zeros; the partitioner may choose
-// other parts, if these cost less (spmd/parts_of_sums.h).
+// Shardy's op of this name: the operand is the same on all ranks, and the results are parts of
+// which it is the sum. Rank 0 has the operand and the other ranks have zeros; the partitioner may
+// choose other parts, if these cost less (spmd/parts_of_sums.h).
 extern const OpDef& replicated_to_unreduced_op;
 bool is_replicated_to_unreduced(const Op& op);
 

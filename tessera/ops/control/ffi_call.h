@@ -1,5 +1,5 @@
-// lax::ffi_call: calls of native functions by name, such as kernels that users wrote, which read and
-// fill dense arrays (ffi_target.h: what a name stands for).
+// lax::ffi_call: calls of native functions by name, such as kernels that users wrote, which read
+// and fill dense arrays (ffi_target.h: what a name stands for).
 #pragma once
 
 #include <array>

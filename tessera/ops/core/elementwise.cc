@@ -259,8 +259,8 @@ Array integer_pow(const Array& x, int64_t n) {
           "integer_pow",
           "expected an exponent >= 0 for {}, got {}; convert the base to a floating-point dtype",
           describe(x.type()), n);
-    // A power of the reciprocal, not the reciprocal of a power: its derivative is right at zeros and
-    // infinities, and where the power but not its reciprocal overflows.
+    // A power of the reciprocal, not the reciprocal of a power: its derivative is right at zeros
+    // and infinities, and where the power but not its reciprocal overflows.
     return integer_pow(reciprocal(x), -n);
   }
   if (n == 0) return full_like(x, 1);

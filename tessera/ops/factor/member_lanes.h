@@ -1,6 +1,6 @@
-// Small matrices of a batch in the lanes of vectors: element e of all members is one vector, so that
-// operations on elements are operations on vectors, whatever the form of the matrices. For source
-// files whose functions are inlined into one function for each instruction set: those of
+// Small matrices of a batch in the lanes of vectors: element e of all members is one vector, so
+// that operations on elements are operations on vectors, whatever the form of the matrices. For
+// source files whose functions are inlined into one function for each instruction set: those of
 // small_eigenvalues.h, small_lu.h, small_qr.h and small_solve.h. The instruction sets have fused
 // multiply-add, and the order of the operations does not depend on the number of lanes: neither do
 // the bits.
@@ -125,8 +125,8 @@ struct MemberLanes {
     return (Vector)(broadcast_int(kTwice) - power);
   }
 
-  // Transposes the square of lanes x lanes elements: in each step, the elements of the vectors i and
-  // i + lanes / 2 alternate in the vectors 2 i and 2 i + 1.
+  // Transposes the square of lanes x lanes elements: in each step, the elements of the vectors i
+  // and i + lanes / 2 alternate in the vectors 2 i and 2 i + 1.
   [[gnu::always_inline]] static void transpose(Vector (&x)[lanes]) {
     transpose(x, std::make_integer_sequence<int, lanes>());
   }
@@ -148,8 +148,8 @@ struct MemberLanes {
     }
   }
 
-  // Reads `count` elements of each of `lanes` members, which are contiguous; `end` is the end of all
-  // of the batch. If only `valid` members are left, the last one fills the other lanes.
+  // Reads `count` elements of each of `lanes` members, which are contiguous; `end` is the end of
+  // all of the batch. If only `valid` members are left, the last one fills the other lanes.
   [[gnu::always_inline]] static void load_members(const T* from, const T* end, int64_t valid,
                                                   int64_t count, Vector* to) {
     const int64_t last = std::min<int64_t>(lanes, valid) - 1;

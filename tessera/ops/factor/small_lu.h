@@ -16,8 +16,8 @@ struct LuBatch {
   int32_t *pivots, *permutation, *info;
 };
 
-// Returns whether small_lu factors matrices of m rows and n columns. Others are left to LAPACK: they
-// are large, or the CPU has no fused multiply-add.
+// Returns whether small_lu factors matrices of m rows and n columns. Others are left to LAPACK:
+// they are large, or the CPU has no fused multiply-add.
 bool is_small_lu(int64_t m, int64_t n);
 
 // Factors `members` matrices. Every row with a column's largest absolute value is considered in

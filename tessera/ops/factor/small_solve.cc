@@ -14,8 +14,8 @@ constexpr int64_t kMostUnknowns = 32;
 // of the time of BLAS with 16 right-hand sides; more of them are left to it.
 constexpr int64_t kMostBytes = 128;
 
-// The equations of one matrix, or of one in each lane (A is then a vector). Unknowns are numbered in
-// the order in which they become known: strides are negative if the last one is the first known.
+// The equations of one matrix, or of one in each lane (A is then a vector). Unknowns are numbered
+// in the order in which they become known: strides are negative if the last one is the first known.
 template <class A>
 struct Triangle {
   int64_t m;
@@ -24,8 +24,8 @@ struct Triangle {
   bool unit_diagonal, backward, conjugated;
 };
 
-// Returns where coefficients are in a row-major matrix: rows and columns exchange their roles if the
-// equations are those of the transpose.
+// Returns where coefficients are in a row-major matrix: rows and columns exchange their roles if
+// the equations are those of the transpose.
 template <class A, class T>
 [[gnu::always_inline]] inline Triangle<A> triangle_of(const SolveBatch<T>& b, const A* a) {
   const bool swapped = b.transposed == b.left, backward = b.lower == swapped;

@@ -54,8 +54,8 @@ constexpr bool kSelects =
     (std::is_same_v<F, Fold<ReduceKind::kMin>> || std::is_same_v<F, Fold<ReduceKind::kMax>>)&&(
         std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, Bfloat16>);
 
-// Returns whether no update is NaN or zero, in one pass without branches. Of a bfloat16, the first bit
-// of magnitude - 1 is set for a zero, and that of infinity - magnitude for NaN.
+// Returns whether no update is NaN or zero, in one pass without branches. Of a bfloat16, the first
+// bit of magnitude - 1 is set for a zero, and that of infinity - magnitude for NaN.
 [[gnu::always_inline]] inline bool each_is_ordered(const Bfloat16* u, int64_t n) {
   constexpr uint16_t kMagnitude = 0x7fff, kInfinity = 0x7f80;
   uint16_t bits = 0;
@@ -130,8 +130,8 @@ void fold_chosen(void* array, const int64_t* __restrict at, const void* updates,
 }
 
 // Like fold_indexed with a stride of 1, for arrays whose elements get many updates: meanwhile the
-// elements are floats. They are rounded to bfloat16 after each update, so the bits are the same. The
-// rounding of one element takes six instructions, which never leave the vector registers.
+// elements are floats. They are rounded to bfloat16 after each update, so the bits are the same.
+// The rounding of one element takes six instructions, which never leave the vector registers.
 template <class F, class Index>
 void fold_in_floats(Bfloat16* __restrict x, const Index* __restrict at, int64_t largest,
                     const Bfloat16* __restrict u, int64_t n) {

@@ -47,8 +47,8 @@ template <class T>
 struct Component {
   int32_t limit, scale;
 };
-// Writes the offsets of windows that are placed by vectors of `size` adjacent starts, and returns how
-// many are inside. One pass, with products of 32-bit numbers, which AVX2 has.
+// Writes the offsets of windows that are placed by vectors of `size` adjacent starts, and returns
+// how many are inside. One pass, with products of 32-bit numbers, which AVX2 has.
 template <size_t size>
 [[gnu::always_inline]] inline int64_t place_vectors(const int32_t* __restrict starts,
                                                     std::array<Component, size> components,

@@ -24,8 +24,8 @@ class WindowAddresses {
   // If the indices are integers of 4 or 8 bytes, and each window that is inside begins at its index
   // times one number, returns that number; otherwise nullopt.
   std::optional<int64_t> column_stride() const;
-  // Returns the largest index of a window that is inside, or -1; the smallest is 0. It may be called
-  // only if column_stride() has a value.
+  // Returns the largest index of a window that is inside, or -1; the smallest is 0. It may be
+  // called only if column_stride() has a value.
   int64_t column_largest() const;
 
   // Writes to `at` the offset in the operand of each of the windows [begin, end), -1 for one that

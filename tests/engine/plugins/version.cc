@@ -1,5 +1,5 @@
-// A plugin of another version of the C API: TESSERA_MAJOR.TESSERA_MINOR, with a table of TESSERA_SIZE
-// bytes.
+// A plugin of another version of the C API: TESSERA_MAJOR.TESSERA_MINOR, with a table of
+// TESSERA_SIZE bytes.
 #include "xla/pjrt/c/pjrt_c_api.h"
 
 extern "C" const PJRT_Api* GetPjrtApi() {

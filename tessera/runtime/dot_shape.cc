@@ -41,6 +41,18 @@ Dims free_dims(int64_t rank, const Dims& batch, const Dims& contract) {
   return out;
 }
 
+// Appends a dimension to those that are copied. Dimensions that are adjacent in memory, too, become
+// one, so that whole runs of memory are copied.
+void append_extent(DotOperand& out, int64_t extent, int64_t stride) {
+  if (!out.pack_extents.empty() && out.pack_strides.back() == extent * stride) {
+    out.pack_extents.back() *= extent;
+    out.pack_strides.back() = stride;
+    return;
+  }
+  out.pack_extents.push_back(extent);
+  out.pack_strides.push_back(stride);
+}
+
 // `rows` and `cols` are the dimensions of the operand that become those of the matrix.
 DotOperand operand(const Shape& shape, const Dims& batch, const Dims& rows, const Dims& cols) {
   const Dims strides = row_major_strides(shape);
@@ -55,12 +67,8 @@ DotOperand operand(const Shape& shape, const Dims& batch, const Dims& rows, cons
   if (col.size == 1) col_stride = row.size == 1 ? 1 : (row_stride == 1 ? row.size : 1);
   const bool usable = row.stride && col.stride && (row_stride == 1 || col_stride == 1);
   if (!usable) {
-    for (const Dims* dims : {&batch, &rows, &cols}) {
-      for (int64_t d : *dims) {
-        out.pack_extents.push_back(shape[d]);
-        out.pack_strides.push_back(strides[d]);
-      }
-    }
+    for (const Dims* dims : {&batch, &rows, &cols})
+      for (int64_t d : *dims) append_extent(out, shape[d], strides[d]);
     out.row_stride = col.size;
     out.col_stride = 1;
     for (int64_t b = 0; b < batches; ++b) out.batch_offsets.push_back(b * row.size * col.size);

@@ -35,6 +35,15 @@ TEST(DotShape, SmallProductsOfRowsAroundTheSumAreABatch) {
   }
 }
 
+// Interpolation of images (2, rows, 224, 3) along their rows: the last two dimensions are copied
+// together.
+TEST(DotShape, DimensionsThatAreAdjacentAreCopiedTogether) {
+  const DotShape shape = dot_shape(step_of({0}, {1}), {50, 97}, {2, 50, 224, 3}, float32);
+  EXPECT_FALSE(shape.lhs.packed());
+  EXPECT_EQ(shape.rhs.pack_extents, (Shape{50, 2, 672}));
+  EXPECT_EQ(shape.rhs.pack_strides, (Dims{672, 50 * 672, 1}));
+}
+
 TEST(DotShape, OtherProductsPackTheirRows) {
   const auto packs = [](const DotStep& step, const Shape& lhs, const Shape& rhs, DType dtype) {
     const DotShape shape = dot_shape(step, lhs, rhs, dtype);

@@ -32,8 +32,9 @@ const SourceTree& sources() {
 constexpr int kTooLong = 600;
 
 // Returns whether a file may ask which op it has. Rules of ops with regions look at the ops in the
-// regions. Peephole rules, scatters that become loops, the recognition of loops that other libraries
-// write, and the check of how a loss uses its examples depend on single ops by their nature.
+// regions. Peephole rules, scatters that become loops, the recognition of loops that other
+// libraries write, and the check of how a loss uses its examples depend on single ops by their
+// nature.
 bool may_ask(const std::string& path) {
   return path.starts_with("tessera/control/") || path.starts_with("tessera/fusion/simplify") ||
          path.starts_with("tessera/interchange/programs/") ||

@@ -108,6 +108,17 @@ void KernelEmitter::find_middle() {
     const int64_t extent = dim > 0 ? k_.parallel[dim] : 0;
     if (at > 0 && (extent == 0 || at < extent)) along[dim].insert(at);
   }
+  // Parts of few vectors would take longer to begin than their guards take.
+  constexpr int64_t kLeastVectors = 4;
+  int64_t block = 1;  // the elements for each index of dimension d
+  for (size_t d = rank; flat_ && d-- > 1; block *= k_.parallel[d]) {
+    if (along[d].empty()) continue;
+    const auto [first, stop] = longest_interval(along[d], k_.parallel[d]);
+    if ((std::min(stop, k_.parallel[d]) - first) * block >= kLeastVectors * lanes_) continue;
+    along[d].clear();
+    for (std::optional<Threshold>& threshold : thresholds)
+      if (threshold && threshold->dim == static_cast<int64_t>(d)) threshold.reset();
+  }
   for (size_t d = 0; d < rank; ++d)
     middle_.ranges.push_back(along[d].empty()
                                  ? std::pair<int64_t, int64_t>{0, kNoEnd}

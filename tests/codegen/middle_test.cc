@@ -147,6 +147,29 @@ TEST(Middle, WindowsWithStrides) {
   check(strided_windows(int8, 7, 9, 32, 1), 0, 5);
 }
 
+// Guards that change with each index of a dimension of extent 2, as in the gradient of a pool with
+// strides of 2: rows of 8 channels are not divided by them, which would make parts of 8 elements.
+TEST(Middle, PartsOfFewVectorsAreNotDivided) {
+  const auto repeated = [](int64_t repeats, int32_t begin) {
+    KernelMaker m;
+    const int64_t rows = 40, channels = 8;
+    const int x = m.buffer(float32, rows * channels), z = m.buffer(float32, rows * channels),
+              y = m.buffer(float32, rows * repeats * channels, BufferKind::kOutput);
+    m.k.parallel = {rows, repeats, channels};
+    m.loop({});
+    const Affine row{0, {channels, 0, 1}, {}};
+    const int guard = m.op(kGe, bool_, {m.index(int32, {0, {0, 1, 0}, {}}), m.constant(begin)});
+    const int piece =
+        m.op(kSelect, float32, {guard, m.load(z, row, 0, guard), m.number(float32, 0)});
+    m.store(y, {0, {repeats * channels, channels, 1}, {}},
+            m.op(kAdd, float32, {m.load(x, row), piece}));
+    check(m.k, 0, 3);
+    return m.k;
+  };
+  EXPECT_FALSE(has_middle(repeated(2, 1)));
+  EXPECT_TRUE(has_middle(repeated(60, 1)));
+}
+
 // What is inside of a box may be infinite or NaN. The elements around it do not see that.
 TEST(Middle, InfinitiesAndNans) {
   check(Chooser(float32, {40, 901}).kernel(kBorders), 0, 2, [](Buffers& b) {

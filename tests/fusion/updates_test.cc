@@ -9,6 +9,7 @@
 #include "tessera/fusion/in_place.h"
 #include "tessera/fusion/schedule_walk.h"
 #include "tessera/ops/indexing/scatter.h"
+#include "tessera/ops/structural/sort.h"
 #include "tessera/runtime/memory_plan.h"
 #include "tessera/runtime/program.h"
 #include "tessera/runtime/routine_code.h"
@@ -342,15 +343,18 @@ TEST(Updates, OfADonatedArgumentTheMemoryIsTheResults) {
   }
 }
 
-// Each update adds constants for two of its starts, so the list of values moves within some
-// updates.
+// Each update adds constants for four of its starts, so the list of values moves within an update.
 TEST(Updates, ManyUpdatesWithStartsThatAreFixed) {
-  check(trace({f32({80, 4, 4}), f32({1, 4, 4}), array_type(int32, {})}, [](const Arrays& x) {
-    Array out = x[0] * x[0];
-    for (int k = 0; k < 40; ++k)
-      out = lax::dynamic_update_slice(out, x[1], std::vector<Array>{x[2] + number(k), x[2], x[2]});
-    return Arrays{out};
-  }));
+  const Function f = trace(
+      {f32({80, 2, 2, 2, 2}), f32({1, 2, 2, 2, 2}), array_type(int32, {})}, [](const Arrays& x) {
+        Array out = lax::sort(Arrays{x[0]}, 0, 1)[0];
+        for (int k = 0; k < 40; ++k)
+          out = lax::dynamic_update_slice(
+              out, x[1], std::vector<Array>{x[2] + number(k), x[2], x[2], x[2], x[2]});
+        return Arrays{out};
+      });
+  const Schedule s = fuse(simplified(f), Mesh());
+  EXPECT_EQ(count_updates(s), 40);
 }
 
 TEST(Updates, StartsOfAnyIntegerDtypeAreMovedInside) {

@@ -12,16 +12,6 @@
 namespace tessera::codegen::test::exponent_test {
 namespace {
 
-// Returns a kernel of the function of its operands.
-Kernel function_of(ScalarOp op, DType dtype, int64_t n) {
-  KernelMaker m;
-  m.k.parallel = {n};
-  m.loop({});
-  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n, BufferKind::kOutput);
-  m.store(y, {0, {1}, {}}, m.op(op, dtype, {m.load(x, {0, {1}, {}})}));
-  return m.k;
-}
-
 // Numbers next to 3/4 and 3/2 times every power of two, and to that minus 1, and the special ones.
 template <class T>
 std::vector<T> operands() {

@@ -103,6 +103,16 @@ std::vector<KernelCompiler*> compilers();
 void check(const Kernel& kernel, double tolerance = 0, int pieces = 1,
            const std::function<void(Buffers&)>& fill = {});
 
+// Returns a kernel of the function of n numbers in memory.
+inline Kernel function_of(ScalarOp op, DType dtype, int64_t n) {
+  KernelMaker m;
+  m.k.parallel = {n};
+  m.loop({});
+  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n, BufferKind::kOutput);
+  m.store(y, {0, {1}, {}}, m.op(op, dtype, {m.load(x, {0, {1}, {}})}));
+  return m.k;
+}
+
 // Returns the relative difference that sums of a few dozen values may have; 0 if the dtype is
 // exact.
 inline double tolerance_of(DType d) {

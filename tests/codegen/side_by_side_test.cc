@@ -57,16 +57,6 @@ class Hash {
   int bits_;
 };
 
-// The kernel that computes the function of numbers in memory.
-Kernel function_alone(ScalarOp op, DType dtype, int64_t n) {
-  KernelMaker m;
-  m.k.parallel = {n};
-  m.loop({});
-  const int x = m.buffer(dtype, n), y = m.buffer(dtype, n, BufferKind::kOutput);
-  m.store(y, {0, {1}, {}}, m.op(op, dtype, {m.load(x, {0, {1}, {}})}));
-  return m.k;
-}
-
 template <class T>
 void expect_exact(int64_t n) {
   Hash hash(n);
@@ -102,7 +92,7 @@ TEST(SideBySide, FunctionsHaveTheBitsOfOneVector) {
         Hash hash(kSize);
         const int x = hash.uniform(dtype, low), y = hash.maker().op(op, dtype, {x});
         const Kernel numbers = hash.stored(x), together = hash.stored(y),
-                     alone = function_alone(op, dtype, kSize);
+                     alone = function_of(op, dtype, kSize);
         for (KernelCompiler* compiler : compilers()) {
           Buffers in(numbers), out(together), both(alone);
           compiler->compile(numbers)(in.pointers().data(), 0, kSize);

@@ -8,6 +8,7 @@ import sys
 
 import jax
 from jax_plugins.tessera import client
+from jax_plugins.tessera import shared_library
 import pytest
 
 
@@ -73,10 +74,10 @@ def test_the_library_leaves_no_thread_of_openblas(environment):
   """OpenBLAS starts a thread for each core when it is loaded; each would spin during the first program."""
   code = '''
 import os
-from jax_plugins.tessera import client
+from jax_plugins.tessera import shared_library
 threads = lambda: len(os.listdir("/proc/self/task"))
 before = threads()
-client.open_library(client.library_path()).GetPjrtApi()
+shared_library.open_library(shared_library.library_path()).GetPjrtApi()
 print("/libopenblas" in open("/proc/self/maps").read(), threads() - before)
 '''
   shared, more = python(code, environment)[0].split()
@@ -173,24 +174,24 @@ def test_a_library_of_another_version(tmp_path, environment):
 
   other = library('other', 'void* GetPjrtApi(void) { return 0; } int tessera_interface(void) { return 54; }')
   with pytest.raises(RuntimeError, match=r'expected a library with interface 3 of this package, got .*other.so with 54; build'):
-    client.open_library(other)
+    shared_library.open_library(other)
   assert 'other.so with 54' in python(SHOW, environment, TESSERA_PJRT=other)[1]
   with pytest.raises(RuntimeError, match='expected a library with interface 3 of this package, got .*older.so with none'):
-    client.open_library(library('older', 'void* GetPjrtApi(void) { return 0; }'))
+    shared_library.open_library(library('older', 'void* GetPjrtApi(void) { return 0; }'))
   with pytest.raises(RuntimeError, match='expected a plugin that can be loaded, got .*none.so: .*GetPjrtApi'):
-    client.open_library(library('none', 'int f;'))
+    shared_library.open_library(library('none', 'int f;'))
 
 
 def test_remedies_for_the_library_of_the_package(monkeypatch, tmp_path):
   path = str(tmp_path / 'libtessera_pjrt.so')
-  monkeypatch.setattr(client, '_PACKAGED', path)
+  monkeypatch.setattr(shared_library, '_PACKAGED', path)
   reinstall = 'pip install --force-reinstall jax-tessera, or set TESSERA_PJRT to the library of a build'
   with pytest.raises(RuntimeError, match=f'got no file {path}; {reinstall}'):
-    client.open_library(path)
+    shared_library.open_library(path)
   with open(path, 'w', encoding='utf-8') as file:
     file.write('no library')
   with pytest.raises(RuntimeError, match=f'got {path}: .*; {reinstall}'):
-    client.open_library(path)
+    shared_library.open_library(path)
 
 
 def test_an_older_glibc(monkeypatch, tmp_path):
@@ -200,7 +201,7 @@ def test_an_older_glibc(monkeypatch, tmp_path):
   path.touch()
   monkeypatch.setattr(ctypes, 'CDLL', cannot)
   with pytest.raises(RuntimeError, match="version `GLIBC_2.36' not found .*; it needs glibc 2.36 or later, as Debian 12 and"):
-    client.open_library(str(path))
+    shared_library.open_library(str(path))
 
 
 @pytest.mark.parametrize('raised', ['ImportError("libjax_common.so: no such file")',
@@ -238,8 +239,8 @@ def test_a_plugin_that_was_loaded_by_hand(environment):
   code = """
 import jax
 from jax._src import xla_bridge
-from jax_plugins.tessera import client
-xla_bridge.register_plugin('tessera', library_path=client.library_path())
+from jax_plugins.tessera import shared_library
+xla_bridge.register_plugin('tessera', library_path=shared_library.library_path())
 try: jax.devices('tessera')
 except RuntimeError as error: print(error)
 jax.config.update('jax_platforms', 'cpu')
@@ -264,10 +265,10 @@ print(jax.numpy.ones(2).sum(), jax.default_backend())"""
 def test_two_libraries_in_a_process_do_not_see_each_other(environment, tmp_path):
   code = f"""
 import ctypes, shutil, jax
-from jax_plugins.tessera import client
+from jax_plugins.tessera import shared_library
 print(jax.numpy.ones(2).sum())
-shutil.copy(client.library_path(), {str(tmp_path / 'another.so')!r})
-libraries = [ctypes.CDLL(path) for path in (client.library_path(), {str(tmp_path / 'another.so')!r})]
+shutil.copy(shared_library.library_path(), {str(tmp_path / 'another.so')!r})
+libraries = [ctypes.CDLL(path) for path in (shared_library.library_path(), {str(tmp_path / 'another.so')!r})]
 for library in libraries: library.GetPjrtApi.restype = ctypes.c_void_p
 print(len({{library.GetPjrtApi() for library in libraries}}))
 for library in libraries:

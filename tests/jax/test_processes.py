@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from jax_plugins.tessera import client
+from jax_plugins.tessera import shared_library
 import pytest
 
 START = '''
@@ -73,7 +73,7 @@ def run_well(program, environment, count, **changes):
 
 def transport(name):
   """Returns the library of a transport, in the place where the plugin looks for it; None if it was not built."""
-  folder = os.path.dirname(os.path.abspath(client.library_path()))
+  folder = os.path.dirname(os.path.abspath(shared_library.library_path()))
   places = [os.path.join(place, f'libtessera_{name}.so') for place in (folder, os.path.dirname(folder))]
   return next(filter(os.path.exists, places), None)
 

@@ -9,6 +9,7 @@ import sys
 
 from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
+from jax_plugins.tessera import shared_library
 
 
 def _version(package):
@@ -20,7 +21,7 @@ def _version(package):
 
 def _library():
   """Returns the facts about the library (plugin/about.h)."""
-  library = client.open_library(client.library_path())
+  library = shared_library.open_library(shared_library.library_path())
   library.tessera_about.argtypes = [ctypes.POINTER(ctypes.c_void_p)]
   library.tessera_free.argtypes = [ctypes.c_void_p]
   library.tessera_free.restype = None
@@ -43,7 +44,7 @@ def _processor():
 def _library_lines():
   about = _library()
   level = 'NEON' if platform.machine() == 'aarch64' else 'AVX-512' if about['vector_bytes'] == 64 else 'AVX2'
-  path = client.library_path()
+  path = shared_library.library_path()
   yield 'library', f"{path} ({os.path.getsize(path) / 1e6:.0f} MB), Tessera {about['tessera']}"
   yield 'reads', f"PJRT API {about['pjrt_api']}, StableHLO {about['stablehlo'][0]} to {about['stablehlo'][1]}"
   yield 'made of', f"LLVM {about['llvm']}, oneDNN {about['onednn']}, {about['openblas']}"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping
 
 from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
+from jax_plugins.tessera import shared_library
 from tessera_jax import plan
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 def _library() -> ctypes.CDLL:
   client.check_jax()
   client.load()  # JAX registers the callbacks of custom_partitioning
-  library = client.open_library(client.library_path())
+  library = shared_library.open_library(shared_library.library_path())
   library.tessera_explain.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
                                       ctypes.POINTER(ctypes.c_void_p)]
   library.tessera_free.argtypes = [ctypes.c_void_p]

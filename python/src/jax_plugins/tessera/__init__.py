@@ -1,7 +1,8 @@
 """Tessera as a backend of JAX. JAX finds this package under `jax_plugins` and calls its `initialize`.
 
   jax_private.py      the names of JAX that are not public and that Tessera uses, in all versions
-  client.py           the library, its devices and options; anything that does not fit is an error with a remedy
+  shared_library.py   finds and loads the library
+  client.py           its devices and options; anything that does not fit is an error with a remedy
   lowerings.py        rules that JAX keeps for platforms it knows by name
   processes.py        programs of several processes
   functions.py        functions that reach Tessera by name
@@ -19,11 +20,12 @@ import functools
 
 from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
+from jax_plugins.tessera import shared_library
 
 # JAX takes the backend of the highest priority: its CPU has 0, a TPU 300, other plugins 400 and 500.
 PRIORITY = 100
 
-library_path = client.library_path
+library_path = shared_library.library_path
 
 
 @functools.cache

@@ -12,8 +12,8 @@ import traceback
 
 import numpy as np
 
-from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
+from jax_plugins.tessera import shared_library
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.POINTER(ctypes.c_void_p),
                              ctypes.POINTER(ctypes.c_void_p), ctypes.c_void_p, ctypes.c_size_t)
@@ -72,7 +72,7 @@ def _on_copies(callback, inputs, outputs, partitioned):
 
 @functools.cache
 def _library():
-  library = ctypes.CDLL(client.library_path())
+  library = ctypes.CDLL(shared_library.library_path())
   library.tessera_add_callback.argtypes = [_FUNCTION, ctypes.c_int64]
   library.tessera_add_callback.restype = ctypes.c_int64
   library.tessera_remove_callback.argtypes = [ctypes.c_int64]

@@ -1,9 +1,8 @@
-"""The client of JAX: checks the installed JAX, loads libtessera_pjrt.so and makes the devices that are asked for.
+"""The client of JAX: checks the installed JAX, has libtessera_pjrt.so loaded and makes the devices that are asked for.
 
 Errors are RuntimeErrors of the form `[tessera] expected, got, remedy`; JAX raises them as "Unable to initialize
 backend 'tessera': ...".
 """
-import ctypes
 import functools
 import importlib.metadata
 import logging
@@ -13,19 +12,7 @@ import re
 import warnings
 
 from jax_plugins.tessera import jax_private
-
-# The version of the functions that this package calls in addition to PJRT's C API. tessera_interface() of
-# plugin/explain.h returns the version of a library.
-INTERFACE = 3
-
-
-_PACKAGED = str(pathlib.Path(__file__).resolve().parent / 'libtessera_pjrt.so')
-
-
-def library_path():
-  """Returns the path of the plugin's shared library."""
-  return os.environ.get('TESSERA_PJRT') or _PACKAGED
-
+from jax_plugins.tessera import shared_library
 
 @functools.cache
 def jax_version():
@@ -63,33 +50,6 @@ def other_copies():
   used = pathlib.Path(__file__).resolve().parent
   return [f'jax-tessera is installed {len(places)} times, in {" and in ".join(places)}; what runs is in {used}. '
           'Run pip uninstall jax-tessera until one is left']
-
-
-def _remedy(path, said=''):
-  """Returns what to do if the library `path` cannot be used; `said` is the error of the loader."""
-  if 'GLIBC' in said:
-    return ('it needs glibc 2.36 or later, as Debian 12 and Ubuntu 24.04 have it: use a newer system, or build the target '
-            'tessera_pjrt on this one (docs/jax.md)')
-  if path == _PACKAGED:
-    return 'pip install --force-reinstall jax-tessera, or set TESSERA_PJRT to the library of a build (docs/jax.md)'
-  return 'build the target tessera_pjrt of this version (docs/jax.md), or unset TESSERA_PJRT'
-
-
-def open_library(path):
-  """Returns the loaded library `path`. Raises RuntimeError if it is not a plugin of this version."""
-  if not os.path.exists(path):
-    raise RuntimeError(f'[tessera] expected the library of the plugin, got no file {path}; {_remedy(path)}')
-  try:
-    library = ctypes.CDLL(path)
-    library.GetPjrtApi  # pylint: disable=pointless-statement
-  except (OSError, AttributeError) as error:
-    raise RuntimeError(f'[tessera] expected a plugin that can be loaded, got {path}: {error}; '
-                       f'{_remedy(path, str(error))}') from error
-  found = library.tessera_interface() if hasattr(library, 'tessera_interface') else 'none'
-  if found != INTERFACE:
-    raise RuntimeError(f'[tessera] expected a library with interface {INTERFACE} of this package, got {path} with '
-                       f'{found}; {_remedy(path)}')
-  return library
 
 
 def device_options(configured, environment, num_cpu_devices):
@@ -140,8 +100,8 @@ def _take_partitioners(c_api):
 def load():
   """Returns JAX's handle of the library, which is loaded at the first call."""
   check_jax()
-  path = library_path()
-  open_library(path)
+  path = shared_library.library_path()
+  shared_library.open_library(path)
   try:
     c_api = jax_private.get('load_plugin')('tessera', path)
   except Exception as error:

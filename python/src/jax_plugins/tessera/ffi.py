@@ -6,8 +6,8 @@ Handlers for cpu are registered with XLA as before and also with Tessera, becaus
 import ctypes
 import functools
 
-from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
+from jax_plugins.tessera import shared_library
 
 _STAGES = ('instantiate', 'prepare', 'initialize', 'execute')
 _CAPACITY = 16384
@@ -15,7 +15,7 @@ _CAPACITY = 16384
 
 @functools.cache
 def _library():
-  library = ctypes.CDLL(client.library_path())
+  library = ctypes.CDLL(shared_library.library_path())
   library.tessera_register_ffi_handlers.argtypes = [
       ctypes.c_char_p, *([ctypes.c_void_p] * 4), ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]
   library.tessera_register_ffi_type.argtypes = [

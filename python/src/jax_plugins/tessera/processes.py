@@ -12,8 +12,8 @@ import ctypes
 import functools
 import time
 
-from jax_plugins.tessera import client
 from jax_plugins.tessera import jax_private
+from jax_plugins.tessera import shared_library
 
 # JAX ends all processes when its coordinator, process 0, has ended. It waits so long for the others to print why they failed.
 _SECONDS_OF_OTHERS = 5
@@ -34,7 +34,7 @@ def make_client(platform, options):
 @functools.cache
 def _leave_at_exit():
   """Registers _leave once. It runs before the functions that JAX registered earlier."""
-  library = ctypes.CDLL(client.library_path())
+  library = ctypes.CDLL(shared_library.library_path())
   library.tessera_leave_cluster.restype = ctypes.c_bool
   atexit.register(_leave, library.tessera_leave_cluster)
 

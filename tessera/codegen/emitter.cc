@@ -366,8 +366,8 @@ Val KernelEmitter::load_pieces(int node, int length, Val guard, int u) {
 }
 
 // Returns the offsets of the lanes plus the dynamic indices of `n` that differ from lane to lane.
-Value* KernelEmitter::with_dynamic_by_lane(const KernelNode& n, std::span<const Val> dynamic,
-                                           Value* offsets) {
+llvm::Value* KernelEmitter::with_dynamic_by_lane(const KernelNode& n, std::span<const Val> dynamic,
+                                                 Value* offsets) {
   for (size_t k = 0; k < dynamic.size(); ++k) {
     const auto& [index_node, elements] = n.dynamic[k];
     if (!by_lane_[index_node]) continue;

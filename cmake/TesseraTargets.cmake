@@ -144,6 +144,7 @@ endfunction()
 # Names the code generator by its sources, so that kernels on disk are never those of another version of it.
 function(tessera_codegen_version)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tessera/codegen/*.cc ${PROJECT_SOURCE_DIR}/tessera/codegen/*.h
+       ${PROJECT_SOURCE_DIR}/tessera/codegen/*/*.cc ${PROJECT_SOURCE_DIR}/tessera/codegen/*/*.h
        ${PROJECT_SOURCE_DIR}/tessera/fusion/kernel.* ${PROJECT_SOURCE_DIR}/tessera/ir/scalar_op*)
   set(all "")
   foreach(source IN LISTS sources)

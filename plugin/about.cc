@@ -11,7 +11,7 @@
 #include "plugin/pjrt.h"
 #include "plugin/topology.h"
 #include "tessera/base/blas.h"
-#include "tessera/codegen/target.h"
+#include "tessera/codegen/machine_code/target.h"
 
 namespace tessera::plugin {
 

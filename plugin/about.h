@@ -14,7 +14,7 @@ inline constexpr const char *kOldestStableHlo = "0.9.0", *kNewestStableHlo = "1.
 //   {"tessera": "0.1.0", "pjrt_api": "0.114", "stablehlo": ["0.9.0", "1.22.0"], "llvm": "19.1.7",
 //    "onednn": "2.6.3", "openblas": "OpenBLAS 0.3.21 ...", "cpu": "znver4", "vector_bytes": 64}
 //
-// Throws RuntimeError if the CPU lacks required features (codegen/target.h).
+// Throws RuntimeError if the CPU lacks required features (codegen/machine_code/target.h).
 std::string about();
 
 }  // namespace tessera::plugin

@@ -12,7 +12,7 @@
 #include "tessera/base/buffer.h"
 #include "tessera/base/dtype.h"
 #include "tessera/base/shape.h"
-#include "tessera/runtime/packed_weights.h"
+#include "tessera/runtime/products/packed_weights.h"
 
 struct PJRT_Buffer {
   PJRT_Device* device = nullptr;

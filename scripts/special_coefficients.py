@@ -1,9 +1,9 @@
-"""Prints tessera/scipy/special/coefficients.h, tessera/ops/special/bessel_coefficients.h and tessera/codegen/erf_coefficients.h:
+"""Prints tessera/scipy/special/coefficients.h, tessera/ops/special/bessel_coefficients.h and tessera/codegen/math/erf_coefficients.h:
 the coefficients of the approximations of special functions, computed from the functions themselves.
 
     python3 scripts/special_coefficients.py scipy > tessera/scipy/special/coefficients.h
     python3 scripts/special_coefficients.py ops > tessera/ops/special/bessel_coefficients.h
-    python3 scripts/special_coefficients.py codegen > tessera/codegen/erf_coefficients.h
+    python3 scripts/special_coefficients.py codegen > tessera/codegen/math/erf_coefficients.h
 
 It needs mpmath (1.4). The Chebyshev series are of functions that are smooth on their whole interval: coefficient k is
 (2/n) sum_j f(cos t_j) cos(k t_j) over t_j = pi (j + 1/2) / n, with 50 digits. Coefficients below 1e-17 of the largest are left out.

@@ -1,5 +1,5 @@
 // The setup of OpenBLAS, which the whole process shares: its kernels and its threads. Code that
-// calls BLAS (runtime/gemm.h) or LAPACK (ops/factor/lapack.h) calls prepare_blas() first.
+// calls BLAS (runtime/products/gemm.h) or LAPACK (ops/factor/lapack.h) calls prepare_blas() first.
 #pragma once
 
 namespace tessera {

@@ -1,5 +1,6 @@
 // Reclaimers: functions that free memory which is only kept to save time, such as packed weights
-// (runtime/packed_weights.h). The pool of buffers (buffer.h) calls them when memory is short.
+// (runtime/products/packed_weights.h). The pool of buffers (buffer.h) calls them when memory is
+// short.
 #pragma once
 
 #include <cstdint>

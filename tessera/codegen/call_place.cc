@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "tessera/base/format.h"
-#include "tessera/codegen/library_gate.h"
+#include "tessera/codegen/machine_code/library_gate.h"
 
 namespace tessera::codegen {
 namespace {

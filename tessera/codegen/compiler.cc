@@ -13,12 +13,12 @@
 #include "tessera/base/fork.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/codegen/canonical.h"
-#include "tessera/codegen/disk_cache.h"
 #include "tessera/codegen/emitter.h"
-#include "tessera/codegen/kernel_cache.h"
-#include "tessera/codegen/library_gate.h"
-#include "tessera/codegen/linker.h"
-#include "tessera/codegen/object_code.h"
+#include "tessera/codegen/machine_code/disk_cache.h"
+#include "tessera/codegen/machine_code/kernel_cache.h"
+#include "tessera/codegen/machine_code/library_gate.h"
+#include "tessera/codegen/machine_code/linker.h"
+#include "tessera/codegen/machine_code/object_code.h"
 
 namespace tessera::codegen {
 

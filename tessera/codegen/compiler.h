@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "tessera/codegen/routine.h"
-#include "tessera/codegen/target.h"
+#include "tessera/codegen/machine_code/target.h"
+#include "tessera/codegen/routines/routine.h"
 #include "tessera/fusion/kernel.h"
 
 namespace tessera::codegen {

@@ -22,7 +22,7 @@
 #include "tessera/codegen/quotient.h"
 #include "tessera/codegen/scalar_ops.h"
 #include "tessera/fusion/kernel.h"
-#include "tessera/fusion/kernel_body.h"
+#include "tessera/fusion/kernels/kernel_body.h"
 
 namespace tessera::codegen {
 

@@ -10,10 +10,10 @@
 
 #include "tessera/base/error.h"
 #include "tessera/codegen/complex_ops.h"
-#include "tessera/codegen/elementary.h"
 #include "tessera/codegen/emitter.h"
 #include "tessera/codegen/helpers.h"
 #include "tessera/codegen/integer_ops.h"
+#include "tessera/codegen/math/elementary.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::codegen {

@@ -16,7 +16,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "tessera/codegen/target.h"
+#include "tessera/codegen/machine_code/target.h"
 
 namespace tessera::codegen {
 

@@ -7,7 +7,7 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
 #include "tessera/fusion/schedule_walk.h"
-#include "tessera/runtime/dot_shape.h"
+#include "tessera/runtime/products/dot_shape.h"
 #include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_code.h"
 
@@ -49,7 +49,7 @@ class Predictor {
     const double move = to_move(bytes(s, {dot.lhs, dot.rhs, dot.out, dot.bias}));
     if (all == 0) return costs_.step_seconds + move;
     // If it is allowed, the runtime makes one product of the products of all instances
-    // (runtime/dot_code.cc).
+    // (runtime/products/dot_code.cc).
     const bool joined = !s.reproducible && shape.batch == 1 && count > 1;
     const bool taller = joined && dot.reduce_axes.empty() && rhs.instances == 1,
                longer = joined && !dot.reduce_axes.empty();

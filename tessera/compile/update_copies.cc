@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tessera/base/overloaded.h"
-#include "tessera/codegen/routine_homes.h"
+#include "tessera/codegen/routines/routine_homes.h"
 #include "tessera/fusion/in_place.h"
 #include "tessera/fusion/schedule_walk.h"
 #include "tessera/ir/format.h"

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "tessera/base/contains.h"
-#include "tessera/fusion/access.h"
+#include "tessera/fusion/kernels/access.h"
 #include "tessera/ops/collectives/collectives_groups.h"
 #include "tessera/ops/linear/dot_general.h"
 

@@ -1,6 +1,7 @@
 // Finds which results of a step may take their operand's memory, as far as the step itself is
-// concerned. The assignment of memory to slots (runtime/storage_plan.h, codegen/routine_homes.h)
-// decides whether one does, which requires that nothing reads the operand afterwards.
+// concerned. The assignment of memory to slots (runtime/storage_plan.h,
+// codegen/routines/routine_homes.h) decides whether one does, which requires that nothing reads the
+// operand afterwards.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "tessera/fusion/kernel_body.h"
+#include "tessera/fusion/kernels/kernel_body.h"
 
 namespace tessera::fusion {
 namespace {

@@ -6,12 +6,12 @@
 
 #include "tessera/base/contains.h"
 #include "tessera/fusion/domain.h"
+#include "tessera/fusion/kernels/short_folds.h"
+#include "tessera/fusion/kernels/short_row_pieces.h"
 #include "tessera/fusion/plan_order.h"
 #include "tessera/fusion/reachability.h"
 #include "tessera/fusion/recompute.h"
 #include "tessera/fusion/reductions.h"
-#include "tessera/fusion/short_folds.h"
-#include "tessera/fusion/short_row_pieces.h"
 
 namespace tessera::fusion {
 namespace {

@@ -15,8 +15,8 @@
 
 #include <vector>
 
-#include "tessera/fusion/access.h"
 #include "tessera/fusion/graph.h"
+#include "tessera/fusion/kernels/access.h"
 
 namespace tessera::fusion {
 

@@ -10,9 +10,9 @@ namespace {
 constexpr int64_t kLeastBytes = 257;
 // Constants with more elements are computed by the kernels that use them.
 constexpr int64_t kConstantElements = 64;
-// In a loop that is one function of machine code (codegen/routine_homes.h), an update would have to
-// copy a carry that does not end in its own memory. Such loops have short trips and smaller
-// carries.
+// In a loop that is one function of machine code (codegen/routines/routine_homes.h), an update
+// would have to copy a carry that does not end in its own memory. Such loops have short trips and
+// smaller carries.
 constexpr int64_t kLeastGatheredBytes = 65536;
 
 class UpdateFinder {

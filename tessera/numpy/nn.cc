@@ -32,9 +32,9 @@ struct ActivationAxes {
 
 // The formulas use the promoting operators. Inside of a composite these only record ops.
 
-// The values are those of maximum and minimum, which these choices become (fusion/simplify.h), so
-// that NaN stays NaN. The derivative is 0 where they are not between the bounds: maximum(x, 0)
-// would have 1/2 at 0.
+// The values are those of maximum and minimum, which these choices become
+// (fusion/rewrites/simplify.h), so that NaN stays NaN. The derivative is 0 where they are not
+// between the bounds: maximum(x, 0) would have 1/2 at 0.
 
 Array relu(const Array& x) {
   return unary("relu", x, kAny,

@@ -9,8 +9,8 @@
 #include "tessera/base/error.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/ir/format.h"
+#include "tessera/runtime/collectives/cross_moves.h"
 #include "tessera/runtime/copy.h"
-#include "tessera/runtime/cross_moves.h"
 
 namespace tessera::runtime {
 namespace {

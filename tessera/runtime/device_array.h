@@ -14,7 +14,7 @@
 
 #include "tessera/base/buffer.h"
 #include "tessera/runtime/device_data.h"
-#include "tessera/runtime/packed_weights.h"
+#include "tessera/runtime/products/packed_weights.h"
 #include "tessera/runtime/shard.h"
 
 namespace tessera::runtime {

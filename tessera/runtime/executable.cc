@@ -15,11 +15,11 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/cluster/timeline.h"
 #include "tessera/codegen/compiler.h"
+#include "tessera/runtime/convolutions/result_kernel.h"
+#include "tessera/runtime/convolutions/weights_kernel.h"
 #include "tessera/runtime/copy.h"
-#include "tessera/runtime/result_kernel.h"
 #include "tessera/runtime/routine_code.h"
 #include "tessera/runtime/step_recorder.h"
-#include "tessera/runtime/weights_kernel.h"
 
 namespace tessera::runtime {
 

@@ -14,7 +14,7 @@
 
 #include "tessera/ir/op_def.h"
 #include "tessera/runtime/memory_plan.h"
-#include "tessera/runtime/packed_weights.h"
+#include "tessera/runtime/products/packed_weights.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {

@@ -4,8 +4,8 @@
 
 #include "tessera/base/error.h"
 #include "tessera/base/overloaded.h"
-#include "tessera/runtime/dot_plan.h"
-#include "tessera/runtime/result_kernel.h"
+#include "tessera/runtime/convolutions/result_kernel.h"
+#include "tessera/runtime/products/dot_plan.h"
 #include "tessera/runtime/routine_code.h"
 
 namespace tessera::runtime {

@@ -1,11 +1,11 @@
-// Loops that one thread runs as one function (codegen/routine.h): decides which loops these are,
-// and makes their steps. Other loops are interpreted trip by trip (control_code.cc), with the same
-// results.
+// Loops that one thread runs as one function (codegen/routines/routine.h): decides which loops
+// these are, and makes their steps. Other loops are interpreted trip by trip (control_code.cc),
+// with the same results.
 #pragma once
 
 #include <memory>
 
-#include "tessera/codegen/routine.h"
+#include "tessera/codegen/routines/routine.h"
 #include "tessera/runtime/step_code.h"
 
 namespace tessera::runtime {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "tessera/base/error.h"
-#include "tessera/runtime/rank_map.h"
+#include "tessera/runtime/collectives/rank_map.h"
 
 namespace tessera::runtime {
 namespace {

@@ -36,9 +36,10 @@ constexpr int kTooLong = 600;
 // libraries write, and the check of how a loss uses its examples depend on single ops by their
 // nature.
 bool may_ask(const std::string& path) {
-  return path.starts_with("tessera/control/") || path.starts_with("tessera/fusion/simplify") ||
+  return path.starts_with("tessera/control/") ||
+         path.starts_with("tessera/fusion/rewrites/simplify") ||
          path.starts_with("tessera/interchange/programs/") ||
-         path == "tessera/fusion/loop_over_windows.cc" ||
+         path == "tessera/fusion/rewrites/loop_over_windows.cc" ||
          path == "tessera/per_example/example_mixing.cc" ||
          path == "tessera/per_example/linear_in.cc";
 }

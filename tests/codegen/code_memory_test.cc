@@ -1,4 +1,4 @@
-#include "tessera/codegen/code_memory.h"
+#include "tessera/codegen/machine_code/code_memory.h"
 
 #include <gtest/gtest.h>
 

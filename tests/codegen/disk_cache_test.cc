@@ -1,4 +1,4 @@
-#include "tessera/codegen/disk_cache.h"
+#include "tessera/codegen/machine_code/disk_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

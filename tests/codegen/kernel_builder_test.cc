@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "tessera/base/visit_dtype.h"
-#include "tessera/fusion/kernel_body.h"
+#include "tessera/fusion/kernels/kernel_body.h"
 #include "tests/ops/apply_scalar.h"
 
 namespace tessera::codegen::test {

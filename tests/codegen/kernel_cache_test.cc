@@ -1,4 +1,4 @@
-#include "tessera/codegen/kernel_cache.h"
+#include "tessera/codegen/machine_code/kernel_cache.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tessera/codegen/target.h"
+#include "tessera/codegen/machine_code/target.h"
 
 #include <gtest/gtest.h>
 

@@ -459,8 +459,8 @@ TEST_F(Mapped, SumsOverAnExtentOfOne) {
   }
 }
 
-// The compiled code of fusion/half_extrema.h: columns, rows and all elements, with numbers of every
-// kind in places that differ for each row.
+// The compiled code of fusion/kernels/half_extrema.h: columns, rows and all elements, with numbers
+// of every kind in places that differ for each row.
 TEST(Kernels, ExtremaOfHalves) {
   const float inf = std::numeric_limits<float>::infinity(), nan = std::nanf("");
   for (DType dtype : {bfloat16, float16})

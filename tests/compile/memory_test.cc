@@ -1,6 +1,6 @@
 // Tests the memory that a training step keeps between its forward and its backward pass.
 #include "tessera/codegen/compiler.h"
-#include "tessera/runtime/conv_library.h"
+#include "tessera/runtime/convolutions/conv_library.h"
 #include "tessera/runtime/executable.h"
 #include "tests/compile/devices.h"
 

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "tessera/codegen/compiler.h"
-#include "tessera/codegen/routine.h"
-#include "tessera/fusion/expected_branches.h"
+#include "tessera/codegen/routines/routine.h"
 #include "tessera/fusion/fuse.h"
-#include "tessera/fusion/simplify.h"
-#include "tessera/fusion/unroll_windows.h"
+#include "tessera/fusion/rewrites/expected_branches.h"
+#include "tessera/fusion/rewrites/simplify.h"
+#include "tessera/fusion/rewrites/unroll_windows.h"
 #include "tessera/sharding/prune_control.h"
 #include "tessera/tessera.h"
 #include "tessera/trace/trace.h"

@@ -1,5 +1,5 @@
 // Programs with loops over large arrays, which are computed for some rows at a time
-// (fusion/loop_over_rows.h), and loops whose trips run at the same time.
+// (fusion/rewrites/loop_over_rows.h), and loops whose trips run at the same time.
 #include <atomic>
 #include <chrono>
 #include <cstring>

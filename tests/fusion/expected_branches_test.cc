@@ -1,4 +1,4 @@
-#include "tessera/fusion/expected_branches.h"
+#include "tessera/fusion/rewrites/expected_branches.h"
 
 #include "fusion_testing.h"
 #include "tessera/interchange/text/printer.h"

@@ -1,4 +1,4 @@
-#include "tessera/fusion/fold_choices.h"
+#include "tessera/fusion/kernels/fold_choices.h"
 
 #include <cmath>
 #include <complex>

@@ -1,4 +1,4 @@
-#include "tessera/fusion/half_bits.h"
+#include "tessera/fusion/kernels/half_bits.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,4 +1,4 @@
-#include "tessera/fusion/half_extrema.h"
+#include "tessera/fusion/kernels/half_extrema.h"
 
 #include <algorithm>
 #include <cmath>

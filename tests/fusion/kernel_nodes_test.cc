@@ -1,4 +1,4 @@
-#include "tessera/fusion/kernel_nodes.h"
+#include "tessera/fusion/kernels/kernel_nodes.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "tessera/fusion/loop_over_rows.h"
+#include "tessera/fusion/rewrites/loop_over_rows.h"
 
 #include <algorithm>
 
 #include "fusion_testing.h"
-#include "tessera/fusion/row_part.h"
+#include "tessera/fusion/rewrites/row_part.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tests/trace/control_flow.h"

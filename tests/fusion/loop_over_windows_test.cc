@@ -1,4 +1,4 @@
-#include "tessera/fusion/loop_over_windows.h"
+#include "tessera/fusion/rewrites/loop_over_windows.h"
 
 #include "fusion_testing.h"
 #include "tessera/control/control_flow_ops.h"

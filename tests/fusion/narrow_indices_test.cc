@@ -1,4 +1,4 @@
-#include "tessera/fusion/narrow_indices.h"
+#include "tessera/fusion/kernels/narrow_indices.h"
 
 #include <algorithm>
 

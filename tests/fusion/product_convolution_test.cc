@@ -203,7 +203,7 @@ TEST(ProductConvolution, SumsOfFewPixels) {
   c = gradient({4, 3}, 2);
   c.options.rhs_layout = "OIHW";
   expect_library(c, Form::kPatchesKernel);
-  // A fully connected layer: its kernel is read where it is (runtime/conv_product.h).
+  // A fully connected layer: its kernel is read where it is (runtime/convolutions/conv_product.h).
   expect_library({.windows = {1, 1}, .window = {1, 1}, .dtype = float32}, Form::kPatches);
 }
 

@@ -1,4 +1,4 @@
-#include "tessera/fusion/share_kernels.h"
+#include "tessera/fusion/kernels/share_kernels.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "tessera/fusion/short_folds.h"
+#include "tessera/fusion/kernels/short_folds.h"
 
 #include <gmock/gmock.h>
 

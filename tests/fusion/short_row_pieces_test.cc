@@ -1,4 +1,4 @@
-#include "tessera/fusion/short_row_pieces.h"
+#include "tessera/fusion/kernels/short_row_pieces.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tessera/fusion/short_rows.h"
+#include "tessera/fusion/kernels/short_rows.h"
 
 #include <gmock/gmock.h>
 

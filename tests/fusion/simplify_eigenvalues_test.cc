@@ -1,4 +1,4 @@
-#include "tessera/fusion/simplify_eigenvalues.h"
+#include "tessera/fusion/rewrites/simplify_eigenvalues.h"
 
 #include "fusion_testing.h"
 #include "tessera/ops/factor/eigh.h"

@@ -1,4 +1,4 @@
-#include "tessera/fusion/simplify_narrow.h"
+#include "tessera/fusion/rewrites/simplify_narrow.h"
 
 #include "fusion_testing.h"
 #include "tessera/ops/core/convert.h"

@@ -1,4 +1,4 @@
-#include "tessera/fusion/simplify_row_scatters.h"
+#include "tessera/fusion/rewrites/simplify_row_scatters.h"
 
 #include "fusion_testing.h"
 #include "tessera/ops/indexing/row_lists.h"

@@ -1,4 +1,4 @@
-#include "tessera/fusion/simplify_scatters.h"
+#include "tessera/fusion/rewrites/simplify_scatters.h"
 
 #include "fusion_testing.h"
 #include "tessera/ops/indexing/scatter.h"

@@ -1,9 +1,9 @@
 // Slices of concatenations and of slices: tests which ops are left, and that no bit of the results
 // changes.
-#include "tessera/fusion/simplify_slices.h"
+#include "tessera/fusion/rewrites/simplify_slices.h"
 
 #include "fusion_testing.h"
-#include "tessera/fusion/simplify.h"
+#include "tessera/fusion/rewrites/simplify.h"
 #include "tessera/ops/structural/concatenate.h"
 #include "tessera/ops/structural/slice.h"
 

@@ -1,4 +1,4 @@
-#include "tessera/fusion/simplify_sorts.h"
+#include "tessera/fusion/rewrites/simplify_sorts.h"
 
 #include "fusion_testing.h"
 #include "tessera/ops/structural/sort.h"

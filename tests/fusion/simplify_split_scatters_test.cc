@@ -1,7 +1,7 @@
-#include "tessera/fusion/simplify_split_scatters.h"
+#include "tessera/fusion/rewrites/simplify_split_scatters.h"
 
 #include "fusion_testing.h"
-#include "tessera/fusion/simplify.h"
+#include "tessera/fusion/rewrites/simplify.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/indexing/scatter.h"
 

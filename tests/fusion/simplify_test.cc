@@ -1,4 +1,4 @@
-#include "tessera/fusion/simplify.h"
+#include "tessera/fusion/rewrites/simplify.h"
 
 #include "fusion_testing.h"
 #include "tessera/ops/core/identity.h"

@@ -1,6 +1,6 @@
 // Sums and choices that become updates: tests which ops are left, and that no bit of the results
 // changes.
-#include "tessera/fusion/simplify_updates.h"
+#include "tessera/fusion/rewrites/simplify_updates.h"
 
 #include "fusion_testing.h"
 #include "tessera/ops/core/constant.h"

@@ -1,5 +1,5 @@
 // Pads that become part of folds of windows: tests which are merged, and that no bit changes.
-#include "tessera/fusion/simplify_windows.h"
+#include "tessera/fusion/rewrites/simplify_windows.h"
 
 #include <limits>
 

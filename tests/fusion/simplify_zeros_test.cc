@@ -1,6 +1,6 @@
 // Tests which values are known to have no -0. Every such claim is tried on inputs that are -0 and
 // 0.
-#include "tessera/fusion/simplify_zeros.h"
+#include "tessera/fusion/rewrites/simplify_zeros.h"
 
 #include <cmath>
 

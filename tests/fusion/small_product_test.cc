@@ -1,4 +1,4 @@
-#include "tessera/fusion/small_product.h"
+#include "tessera/fusion/kernels/small_product.h"
 
 #include "fusion_testing.h"
 

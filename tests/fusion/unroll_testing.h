@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fusion_testing.h"
-#include "tessera/fusion/unroll_windows.h"
+#include "tessera/fusion/rewrites/unroll_windows.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ir/verifier.h"
 

@@ -1,4 +1,4 @@
-#include "tessera/fusion/unroll_windows.h"
+#include "tessera/fusion/rewrites/unroll_windows.h"
 
 #include "tessera/ir/control_flow.h"
 #include "tessera/ops/reductions/reduce_window.h"

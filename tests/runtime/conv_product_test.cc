@@ -1,6 +1,6 @@
 // Which convolutions are products, and that they have the bits of sums in order for any number of
 // images.
-#include "tessera/runtime/conv_product.h"
+#include "tessera/runtime/convolutions/conv_product.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tessera/base/thread_pool.h"
-#include "tessera/runtime/gemm_panels.h"
+#include "tessera/runtime/products/gemm_panels.h"
 
 namespace tessera::conv_product_test {
 

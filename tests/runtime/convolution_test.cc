@@ -7,8 +7,8 @@
 
 #include "tessera/base/thread_pool.h"
 #include "tessera/ops/core/convert.h"
-#include "tessera/runtime/conv_library.h"
-#include "tessera/runtime/convolution_code.h"
+#include "tessera/runtime/convolutions/conv_library.h"
+#include "tessera/runtime/convolutions/convolution_code.h"
 #include "tests/runtime/schedules.h"
 
 namespace tessera::convolution_test {

@@ -1,4 +1,4 @@
-#include "tessera/runtime/deinterleave.h"
+#include "tessera/runtime/products/deinterleave.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "tessera/runtime/dot_shape.h"
+#include "tessera/runtime/products/dot_shape.h"
 
 #include <gtest/gtest.h>
 

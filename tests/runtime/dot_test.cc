@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "tessera/base/thread_pool.h"
-#include "tessera/runtime/dot_plan.h"
+#include "tessera/runtime/products/dot_plan.h"
 #include "tests/runtime/schedules.h"
 
 namespace tessera::dot_test {

@@ -1,6 +1,6 @@
 // Compares products of float64 matrices by AVX-512 with sums in order, bit by bit, and with sums in
 // long double, for many layouts and for sizes around those of blocks.
-#include "tessera/runtime/gemm_avx512.h"
+#include "tessera/runtime/products/gemm_avx512.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "tessera/runtime/gemm_parts.h"
+#include "tessera/runtime/products/gemm_parts.h"
 
 namespace tessera::gemm_avx512_test {
 

@@ -1,6 +1,6 @@
 // Compares products of small complex matrices with sums of fused multiply-adds in order, bit by
 // bit, for many layouts and for sizes around those of blocks.
-#include "tessera/runtime/gemm_complex.h"
+#include "tessera/runtime/products/gemm_complex.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Compares products of integers with plain loops, for all types, many layouts, and sizes around
 // those of blocks.
-#include "tessera/runtime/gemm_integers.h"
+#include "tessera/runtime/products/gemm_integers.h"
 
 #include <gtest/gtest.h>
 

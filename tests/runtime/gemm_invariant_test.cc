@@ -1,4 +1,4 @@
-#include "tessera/runtime/gemm_invariant.h"
+#include "tessera/runtime/products/gemm_invariant.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

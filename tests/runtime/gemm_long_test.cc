@@ -1,6 +1,6 @@
 // Compares products of long sums with sums in float64, for sizes around those of blocks, squares
 // and slices.
-#include "tessera/runtime/gemm_long.h"
+#include "tessera/runtime/products/gemm_long.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "tessera/runtime/gemm_avx512.h"
+#include "tessera/runtime/products/gemm_avx512.h"
 
 namespace tessera::gemm_long_test {
 

@@ -1,6 +1,6 @@
 // Compares products in panels with sums of fused multiply-adds in order, bit by bit, for many
 // layouts and for sizes around those of blocks and panels.
-#include "tessera/runtime/gemm_panels.h"
+#include "tessera/runtime/products/gemm_panels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Compares products of small matrices with sums of fused multiply-adds in order, bit by bit, for
 // many layouts and for sizes around those of blocks.
-#include "tessera/runtime/gemm_small.h"
+#include "tessera/runtime/products/gemm_small.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Compares gemm() with sums in float64, for many element types, layouts, sizes and magnitudes.
-#include "tessera/runtime/gemm.h"
+#include "tessera/runtime/products/gemm.h"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@
 #include <random>
 #include <vector>
 
-#include "tessera/runtime/gemm_avx512.h"
-#include "tessera/runtime/gemm_tiles.h"
-#include "tessera/runtime/tile_panels.h"
+#include "tessera/runtime/products/gemm_avx512.h"
+#include "tessera/runtime/products/gemm_tiles.h"
+#include "tessera/runtime/products/tile_panels.h"
 #include "tests/errors.h"
 
 namespace tessera::gemm_test {

@@ -1,4 +1,4 @@
-#include "tessera/runtime/grid_products.h"
+#include "tessera/runtime/products/grid_products.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Packed forms of arrays: when they are made, kept and freed, and how programs read them.
-#include "tessera/runtime/packed_weights.h"
+#include "tessera/runtime/products/packed_weights.h"
 
 #include <gtest/gtest.h>
 

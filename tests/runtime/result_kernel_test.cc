@@ -1,6 +1,6 @@
 // Kernels that run on the tiles of a convolution's result: which kernels these are, and what
 // programs compute with them.
-#include "tessera/runtime/result_kernel.h"
+#include "tessera/runtime/convolutions/result_kernel.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Compares sums of sliding windows with sums in order, bit by bit, for lengths around those of
 // vectors and of blocks of vectors.
-#include "tessera/runtime/sliding_sums.h"
+#include "tessera/runtime/convolutions/sliding_sums.h"
 
 #include <gtest/gtest.h>
 

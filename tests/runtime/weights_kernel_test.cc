@@ -1,6 +1,6 @@
 // Kernels that run when weights are packed: which kernels these are, and what programs compute with
 // them.
-#include "tessera/runtime/weights_kernel.h"
+#include "tessera/runtime/convolutions/weights_kernel.h"
 
 #include <gtest/gtest.h>
 

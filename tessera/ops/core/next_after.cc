@@ -47,7 +47,7 @@ std::vector<Literal> evaluate_next(std::span<const Literal> operands, const NoPa
 
 // Kernels compute two-byte floats in float32, where the next number is a different one. So the step
 // is taken on the two-byte number's own bits. All is computed on bits, so that a kernel can do it
-// without float32 (fusion/half_bits.h).
+// without float32 (fusion/kernels/half_bits.h).
 Expr emit_next(ExprBuilder& b, std::span<const Expr> args, const OpParams&, std::span<const Type>,
                const Type& result) {
   const DType dtype = result.dtype, bits_type = integer_of(dtype);

@@ -13,7 +13,7 @@ struct EighParams {
 };
 extern const OpDef& eigh_op;
 // The eigenvalues and the info alone. Only the compiler makes this op, if nothing reads the
-// eigenvectors (fusion/simplify_eigenvalues.h).
+// eigenvectors (fusion/rewrites/simplify_eigenvalues.h).
 extern const OpDef& eigh_values_op;
 
 }  // namespace tessera::ops

@@ -1,6 +1,6 @@
 // A scatter of rows that were gathered, as two ops that only the compiler makes
-// (fusion/simplify_row_scatters.h). The first sorts the indices of both, so scatters with the same
-// indices share it; the second reads the gathered rows where they are.
+// (fusion/rewrites/simplify_row_scatters.h). The first sorts the indices of both, so scatters with
+// the same indices share it; the second reads the gathered rows where they are.
 //
 //   y = scatter(x, index, gather(rows, source))   ->   ends, sources = list_rows(index, source)
 //                                                      y = fold_lists(x, ends, sources, rows, fill)

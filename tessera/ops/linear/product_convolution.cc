@@ -204,9 +204,9 @@ std::optional<std::vector<SplitDim>> forms_of(const ConvolutionParams& p, const 
 }
 
 // Returns whether the product of this form is faster than oneDNN (`library`) or than products of
-// windows (runtime/conv_windows.h), as measured on two cores with AVX-512. Products of windows read
-// patches of an image in place. oneDNN has code for all forms except the last, for which it took 30
-// to 170 times as long as the product.
+// windows (runtime/convolutions/conv_windows.h), as measured on two cores with AVX-512. Products of
+// windows read patches of an image in place. oneDNN has code for all forms except the last, for
+// which it took 30 to 170 times as long as the product.
 bool faster_as_product(const SplitDim& dim, bool library) {
   if (dim.window == 1) return false;
   switch (dim.form) {

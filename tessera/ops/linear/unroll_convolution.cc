@@ -21,7 +21,8 @@ namespace {
 constexpr int64_t kMostTerms = 128;
 // The most results of one example that are computed as one sum each.
 constexpr int64_t kMostSums = 16;
-// From these on, sliding sums (runtime/conv_windows.h) are faster than slices for lines of float64.
+// From these on, sliding sums (runtime/convolutions/conv_windows.h) are faster than slices for
+// lines of float64.
 constexpr int64_t kLeastSlidingTerms = 8, kLeastSlidingSums = 4096;
 
 class UnrolledConvolution {

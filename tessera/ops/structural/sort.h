@@ -32,7 +32,7 @@ const SortParams* as_sort(const Op& op);
 // The first `count` elements of each line of a sort by the default order, without the others; few
 // are found by selection instead of sorting. The operands are those of the sort. With `index`, the
 // sort's last operand, the indices along the dimension, is left out, and they are computed as
-// `index_dtype`. Only the compiler makes this op (fusion/simplify_sorts.h).
+// `index_dtype`. Only the compiler makes this op (fusion/rewrites/simplify_sorts.h).
 struct FirstSortedParams {
   int64_t dimension = 0;
   int64_t count = 1;

@@ -4,8 +4,8 @@
 //   pad(x, 0, low 1, interior 2)    0 a 0 0 b 0 0 c
 //   columns                         0 0 0, a b c, 0 0 0
 //
-// Kernels store short rows of columns with whole vectors (fusion/short_rows.h), whereas a plain pad
-// decides for every lane whether it is an element.
+// Kernels store short rows of columns with whole vectors (fusion/kernels/short_rows.h), whereas a
+// plain pad decides for every lane whether it is an element.
 #pragma once
 
 #include <span>

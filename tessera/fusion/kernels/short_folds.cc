@@ -1,0 +1,204 @@
+#include "tessera/fusion/kernels/short_folds.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tessera/base/error.h"
+#include "tessera/fusion/kernels/kernel_body.h"
+#include "tessera/fusion/kernels/kernel_nodes.h"
+
+namespace tessera::fusion {
+namespace {
+
+constexpr int64_t kLeastFoldedRows = 64;  // fewer do not fill vectors
+constexpr int64_t kLongestRow = 16;
+// Integers of rows that fill a vector are folded as fast across its lanes. Extrema of floats are
+// not, because of their NaN and zeros.
+constexpr int64_t kFullRowBytes = 64;
+
+std::optional<ScalarOp> fold_op(ReduceKind kind) {
+  switch (kind) {
+    case ReduceKind::kSum:
+      return ScalarOp::kAdd;
+    case ReduceKind::kProduct:
+      return ScalarOp::kMul;
+    case ReduceKind::kMin:
+      return ScalarOp::kMin;
+    case ReduceKind::kMax:
+      return ScalarOp::kMax;
+    case ReduceKind::kAnd:
+      return ScalarOp::kAnd;
+    case ReduceKind::kOr:
+      return ScalarOp::kOr;
+    case ReduceKind::kArgMin:
+    case ReduceKind::kArgMax:
+    case ReduceKind::kCustom:
+      break;
+  }
+  return std::nullopt;
+}
+
+// Returns whether the fold finds the place of an extremum. Then its results are two, and the first
+// of equal elements counts in any order.
+bool is_place(ReduceKind kind) {
+  return kind == ReduceKind::kArgMin || kind == ReduceKind::kArgMax;
+}
+
+// Returns whether any order of the elements gives the same result.
+bool is_exact_fold(ReduceKind kind, DType dtype) {
+  const bool adds = kind == ReduceKind::kSum || kind == ReduceKind::kProduct;
+  return (fold_op(kind) || is_place(kind)) && !is_complex(dtype) && !(adds && is_floating(dtype));
+}
+
+class FoldUnroller {
+ public:
+  explicit FoldUnroller(const Kernel& kernel) : k_(kernel) {}
+
+  bool applies() {
+    if (k_.parallel.back() < kLeastFoldedRows) return false;
+    for (const KernelLoop& loop : k_.loops)
+      if (!(is_fold(loop) || (loop.extents.empty() && loop.reductions.empty()))) return false;
+    if (columns_ == 0 || static_cast<int64_t>(k_.nodes.size()) * columns_ > kMostFoldNodes)
+      return false;
+    const auto is_load = [](const KernelNode& node) { return node.kind == NodeKind::kLoad; };
+    return std::all_of(k_.nodes.begin(), k_.nodes.end(),
+                       [&](const KernelNode& node) { return !is_load(node) || suits(node); }) &&
+           std::any_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
+             return is_load(node) && !node.address.inner.empty() && node.address.inner[0] == 1;
+           });
+  }
+
+  Kernel run() {
+    out_ = k_;
+    out_.vectorize = Kernel::Vectorize::kParallel;
+    out_.nodes.clear();
+    out_.loops.assign(1, {});
+    made_.assign(k_.nodes.size(), std::vector<int>(static_cast<size_t>(columns_), -1));
+    for (const KernelLoop& loop : k_.loops)
+      for (KernelStore store : loop.stores) {
+        if (store.guard >= 0) store.guard = made(store.guard, 0);
+        store.node = made(store.node, 0);
+        out_.loops[0].stores.push_back(std::move(store));
+      }
+    return std::move(out_);
+  }
+
+ private:
+  // Returns whether the loop is a fold over a short row. All folds have rows of one length.
+  bool is_fold(const KernelLoop& loop) {
+    if (loop.extents.size() != 1 || !loop.stores.empty()) return false;
+    const int64_t columns = loop.extents[0];
+    if (columns_ > 0 && columns != columns_) return false;
+    columns_ = columns;
+    return std::all_of(loop.reductions.begin(), loop.reductions.end(),
+                       [&](const KernelReduction& r) {
+                         return is_unrolled_fold(r.kind, k_.nodes[r.nodes[0]].dtype, columns);
+                       });
+  }
+
+  // Returns whether unrolling makes no gather of the load: rows are adjacent, as are their
+  // elements, or all lanes of a column read neighbours or the same element.
+  bool suits(const KernelNode& load) const {
+    if (load.guard >= 0 || !load.dynamic.empty()) return false;
+    const int64_t apart = load.address.parallel.back();
+    if (load.address.inner.empty() || load.address.inner[0] == 0) return apart == 0 || apart == 1;
+    return apart == columns_ ? load.address.inner[0] == 1 : apart == 0 || apart == 1;
+  }
+
+  int made(int node, int64_t column) {
+    int& known = made_[node][static_cast<size_t>(column)];
+    if (known < 0) known = make(k_.nodes[node], column);
+    return known;
+  }
+
+  int make(const KernelNode& node, int64_t column) {
+    KernelNode copy = node;
+    copy.loop = 0;
+    switch (node.kind) {
+      case NodeKind::kConstant:
+        break;
+      case NodeKind::kIndex:
+        set_column(copy.address, column);
+        if (std::all_of(copy.address.parallel.begin(), copy.address.parallel.end(),
+                        [](int64_t c) { return c == 0; }))
+          copy = integer_node(node.dtype, copy.address.offset);
+        break;
+      case NodeKind::kLoad:
+        set_column(copy.address, column);
+        break;
+      case NodeKind::kScalarOp:
+        for (int& arg : copy.args) arg = made(arg, column);
+        break;
+      case NodeKind::kReduced:
+        return folded(k_.loops[node.loop], static_cast<size_t>(node.reduction));
+    }
+    return find_or_add(out_.nodes, std::move(copy));
+  }
+
+  // Returns result number `result` of a loop.
+  int folded(const KernelLoop& loop, size_t result) {
+    auto r = loop.reductions.begin();
+    for (; result >= r->nodes.size(); ++r) result -= r->nodes.size();
+    return is_place(r->kind) ? folded_by_body(*r)[result] : folded(*r);
+  }
+
+  std::vector<int> folded_by_body(const KernelReduction& r) {
+    const ScalarProgram body = record_body(*r.body);
+    std::vector<int> sofar;
+    for (int node : r.init) sofar.push_back(made(node, 0));
+    for (int64_t column = 0; column < columns_; ++column) {
+      std::vector<int> nodes = std::move(sofar);
+      for (int node : r.nodes) nodes.push_back(made(node, column));
+      for (size_t i = nodes.size(); i < body.nodes.size(); ++i) {
+        const ScalarNode& node = body.nodes[i];
+        KernelNode copy{.kind = NodeKind::kConstant, .dtype = node.dtype};
+        copy.immediate = node.immediate;
+        if (node.kind == ScalarNode::Kind::kOp) {
+          copy.kind = NodeKind::kScalarOp;
+          copy.op = node.op;
+          for (int arg : node.args) copy.args.push_back(nodes[static_cast<size_t>(arg)]);
+        }
+        nodes.push_back(find_or_add(out_.nodes, std::move(copy)));
+      }
+      sofar.clear();
+      for (int output : body.outputs) sofar.push_back(nodes[static_cast<size_t>(output)]);
+    }
+    return sofar;
+  }
+
+  int folded(const KernelReduction& r) {
+    int sofar = made(r.init[0], 0);
+    for (int64_t column = 0; column < columns_; ++column)
+      sofar = find_or_add(out_.nodes, {.kind = NodeKind::kScalarOp,
+                                       .dtype = k_.nodes[r.nodes[0]].dtype,
+                                       .op = *fold_op(r.kind),
+                                       .args = {sofar, made(r.nodes[0], column)}});
+    return sofar;
+  }
+
+  static void set_column(Affine& address, int64_t column) {
+    if (!address.inner.empty()) address.offset += address.inner[0] * column;
+    address.inner.clear();
+  }
+
+  const Kernel& k_;
+  int64_t columns_ = 0;  // the length of the rows; 0: there is no fold
+  Kernel out_;
+  std::vector<std::vector<int>> made_;  // for each node of k_ and each column, its node in out_
+};
+
+}  // namespace
+
+bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns) {
+  return columns >= 2 && columns <= kLongestRow && is_exact_fold(kind, dtype) &&
+         (is_floating(dtype) || is_place(kind) || columns * itemsize(dtype) < kFullRowBytes);
+}
+
+Kernel unroll_short_folds(Kernel kernel) {
+  if (kernel.parallel.empty()) return kernel;
+  FoldUnroller unroller(kernel);
+  return unroller.applies() ? unroller.run() : std::move(kernel);
+}
+
+}  // namespace tessera::fusion

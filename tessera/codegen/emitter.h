@@ -28,7 +28,7 @@ namespace tessera::codegen {
 
 // The version of the generator, a part of the disk cache's key. Increase it whenever the same
 // kernel would get other code.
-inline constexpr int kCodegenVersion = 29;
+inline constexpr int kCodegenVersion = 30;
 
 // Adds the function `name` (a KernelFn) for a canonical kernel.
 void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& module,

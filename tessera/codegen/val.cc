@@ -105,22 +105,25 @@ Vec float_to_int(DType to, Vec x) {
   const bool is_signed = kind(to) == DTypeKind::kSigned;
   llvm::Type* type = x.with(register_type(b.getContext(), to));
   const auto bits = static_cast<int>(itemsize(to) * 8);
-  if (bits == 64 || !x.is_vector() || (!is_signed && bits == 32))
+  if (!x.is_vector())
     return {*x.ir,
             b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                               {type, x.type()}, {x.v})};
-  // Converts by way of int32, clamped to floats whose integers fit: LLVM's own saturating
-  // conversion converts lane by lane.
-  const double low = is_signed ? -std::ldexp(1.0, bits - 1) : 0;
-  const double limit = std::ldexp(1.0, is_signed ? bits - 1 : bits);
-  const bool exact = bits < 32 || x.is_f64();
-  // f32 has 24 digits: limit - 128 is the largest below 2^31.
-  const double high = exact ? limit - 1 : limit - 128;
-  Vec clamped = select(x > low, x, low);  // NaN becomes `low`
+  // Clamps to floats whose integers fit and converts those, in 32 bits if they have fewer: LLVM's
+  // own saturating conversion converts lane by lane.
+  const int digits = x.is_f64() ? 53 : 24, binary = is_signed ? bits - 1 : bits;
+  const bool exact = binary <= digits;
+  const double low = is_signed ? -std::ldexp(1.0, bits - 1) : 0, limit = std::ldexp(1.0, binary);
+  const double high = limit - (exact ? 1 : std::ldexp(1.0, binary - digits));  // below the limit
+  Vec clamped = select(x > low, x, low);                                       // NaN becomes `low`
   clamped = select(clamped < high, clamped, high);
-  Vec integer{*x.ir, b.CreateFPToSI(clamped.v, x.with(b.getInt32Ty()))};
-  if (!exact) integer = select(x >= limit, integer.like_int(INT32_MAX), integer);
-  integer = select(is_nan(x), integer.like_int(0), integer);
+  llvm::Type* wide = bits < 32 ? x.with(b.getInt32Ty()) : type;
+  Vec integer{*x.ir, is_signed || bits < 32 ? b.CreateFPToSI(clamped.v, wide)
+                                            : b.CreateFPToUI(clamped.v, wide)};
+  if (!exact)
+    integer = select(x >= limit, integer.like_int(~uint64_t{0} >> (64 - binary)), integer);
+  // An unsigned `low` is 0 already.
+  if (is_signed) integer = select(is_nan(x), integer.like_int(0), integer);
   return {*x.ir, b.CreateTrunc(integer.v, type)};
 }
 

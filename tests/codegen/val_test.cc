@@ -1,5 +1,6 @@
 // Conversions to 16-bit floats: of integers near the middle between two of these, where rounding
-// twice would go wrong, and of float32 of every kind to bfloat16.
+// twice would go wrong, and of float32 of every kind to bfloat16. Conversions of floats to
+// integers, which saturate.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -124,6 +125,70 @@ void check_rounding(bool half_of_lanes) {
 TEST(Val, FloatsAreRoundedToBfloat16AlikeOnAllLevels) {
   check_rounding(false);
   check_rounding(true);
+}
+
+// Returns floats around the limits of all integers, fractions, infinities and NaN.
+template <class F>
+std::vector<F> floats_around_limits() {
+  constexpr F kInfinity = std::numeric_limits<F>::infinity();
+  std::vector<F> out{0, F(0.25), F(0.99), F(1.5), 100, kInfinity};
+  for (int bits : {7, 8, 15, 16, 31, 32, 52, 63, 64, 70}) {
+    const F limit = std::ldexp(F(1), bits);
+    F below = limit, above = limit;
+    for (int k = 0; k < 3; ++k) {
+      below = std::nextafter(below, F(0));
+      above = std::nextafter(above, kInfinity);
+      out.insert(out.end(), {below, above});
+    }
+    out.insert(out.end(), {limit, limit - 1, limit + 1, limit - F(0.5), limit / 2, limit / 3});
+  }
+  const size_t positive = out.size();
+  for (size_t k = 0; k < positive; ++k) out.push_back(-out[k]);
+  out.push_back(std::numeric_limits<F>::quiet_NaN());
+  return out;
+}
+
+template <class F, class T>
+T saturated(F x) {
+  if (std::isnan(x)) return 0;
+  if (x >= std::ldexp(F(1), std::numeric_limits<T>::digits)) return std::numeric_limits<T>::max();
+  if (x <= static_cast<F>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
+  return static_cast<T>(x);
+}
+
+template <class F, class T>
+void check_truncation(DType from, DType to) {
+  const std::vector<F> values = floats_around_limits<F>();
+  const auto n = static_cast<int64_t>(values.size());
+  KernelMaker m;
+  const int x = m.buffer(from, n), y = m.buffer(to, n, BufferKind::kOutput);
+  m.k.parallel = {n};
+  m.loop({});
+  m.store(y, {0, {1}, {}}, m.op(ScalarOp::kConvert, to, {m.load(x, {0, {1}, {}})}));
+  for (KernelCompiler* compiler : compilers()) {
+    Buffers b(m.k);
+    std::copy(values.begin(), values.end(), b.data<F>(x));
+    compiler->compile(m.k)(b.pointers().data(), 0, n);
+    for (int64_t i = 0; i < n; ++i)
+      EXPECT_EQ(b.data<T>(y)[i], (saturated<F, T>(values[i]))) << values[i] << " as " << to;
+  }
+}
+
+template <class F>
+void check_truncations(DType from) {
+  check_truncation<F, int8_t>(from, int8);
+  check_truncation<F, uint8_t>(from, uint8);
+  check_truncation<F, int16_t>(from, int16);
+  check_truncation<F, uint16_t>(from, uint16);
+  check_truncation<F, int32_t>(from, int32);
+  check_truncation<F, uint32_t>(from, uint32);
+  check_truncation<F, int64_t>(from, int64);
+  check_truncation<F, uint64_t>(from, uint64);
+}
+
+TEST(Val, FloatsBecomeTheNearestIntegersThatExist) {
+  check_truncations<float>(float32);
+  check_truncations<double>(float64);
 }
 
 }  // namespace

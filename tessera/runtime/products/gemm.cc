@@ -16,6 +16,7 @@
 #include "tessera/runtime/products/gemm_complex.h"
 #include "tessera/runtime/products/gemm_integers.h"
 #include "tessera/runtime/products/gemm_long.h"
+#include "tessera/runtime/products/gemm_pairs.h"
 #include "tessera/runtime/products/gemm_panels.h"
 #include "tessera/runtime/products/gemm_parts.h"
 #include "tessera/runtime/products/gemm_small.h"
@@ -108,10 +109,10 @@ void gemm_same(int64_t m, int64_t n, int64_t k, MatrixRef a, MatrixRef b, T* c, 
     if (computed_small<T>(m, n, k, a, b, c, ldc, accumulate)) return;
   if constexpr (is_complex_type<T>)
     if (m > 1 && k > 0 && !accumulate && gemm_complex(m, n, k, a, b, c, ldc)) return;
-  if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
+  if (m * n * k <= kLoopLimit || k == 0) {
     gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
-  } else if (m * n * k <= kLoopLimit || k == 0) {
-    gemm_loops<T>(m, n, k, a, b, c, ldc, accumulate);
+  } else if constexpr (std::is_integral_v<T> && sizeof(T) == 1) {
+    gemm_pairs<T>(m, n, k, a, b, c, ldc, accumulate);
   } else if constexpr (std::is_integral_v<T>) {
     gemm_integers(m, n, k, a, b, c, ldc, accumulate);
   } else if constexpr (std::is_same_v<T, float>) {
@@ -192,6 +193,9 @@ void gemm_without_tiles(GemmTypes types, int64_t m, int64_t n, int64_t k, Matrix
         auto* words = reinterpret_cast<Word*>(c);
         if constexpr (sizeof(From) == sizeof(To)) {
           gemm_same<Word>(m, n, k, a, b, words, ldc, accumulate);
+        } else if (gemm_has_pairs<From, Word> && m * n * k > kLoopLimit) {
+          if constexpr (gemm_has_pairs<From, Word>)
+            gemm_pairs<From>(m, n, k, a, b, words, ldc, accumulate);
         } else {
           gemm_converted<From, Word>(m, n, k, a, b, words, ldc, accumulate);
         }

@@ -211,7 +211,7 @@ void KernelEmitter::emit_masked_columns(Value* begin, Value* end, int unroll, bo
 }
 
 void KernelEmitter::emit_flat_columns(Value* begin, Value* end) {
-  if (has_pieces()) {
+  if (pieces() > 0) {
     // The lanes before the first multiple of a vector's length: none, unless a caller asks for
     // another range than the runtime does, or the range is divided (middle.cc).
     use_scope(top());
@@ -253,8 +253,10 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
                          : unroll_for_weight(weight);
   if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
   side_by_side_ = waits && padded_.empty() && unroll > 1;
-  const bool one_body =
-      ir_.target.avx512 && (folds ? unroll == 1 : weight > 12) && !gathers && !loads_apart();
+  // The mask of a piece takes about as long as this weight.
+  constexpr int kWeightOfPiece = 4;
+  const bool one_body = ir_.target.avx512 && (folds ? unroll == 1 : weight > 12) && !gathers &&
+                        !loads_apart() && weight >= kWeightOfPiece * pieces();
   use_scope(top());
   Value* start = begin;
   if (!one_body) {

@@ -106,6 +106,12 @@ class Memory {
   void store_lanes(llvm::Value* value, llvm::Value* pointer, const LaneMask& mask, bool streaming);
   bool maskable(llvm::Type* element) const;
   llvm::Value* lane_pointers(DType dtype, llvm::Value* pointer, llvm::Value* offsets);
+  llvm::Value* lane_pointer(DType dtype, llvm::Value* pointer, llvm::Value* offsets, int lane);
+  LaneMask mask_of_pairs(const LaneMask& mask);
+  // The real and the imaginary parts of a vector of complex numbers as they are in memory.
+  Val parts_of_pairs(llvm::Value* pairs);
+  llvm::Value* pairs_of_parts(const Val& parts);
+  llvm::Value* joined(std::vector<llvm::Value*> vectors);
   llvm::Value* strided_offsets(int64_t stride);
   llvm::Value* zeros();
 
@@ -254,7 +260,7 @@ class KernelEmitter {
   void emit_store(const KernelStore& store, int id);
   // These seven are in strided.cc.
   int piece_length(const KernelNode& load) const;
-  bool has_pieces() const;
+  int pieces() const;
   std::vector<Value*> piece_pointers(const KernelNode& load, int length, int u);
   int64_t phase_of(const KernelNode& load, int64_t stride) const;
   bool reads_most_of_rows(const KernelNode& load, int64_t stride) const;

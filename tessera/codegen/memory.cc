@@ -1,6 +1,7 @@
 // Loads and stores of vectors: contiguous, reversed, strided, scattered, masked.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tessera/codegen/emitter.h"
 #include "tessera/codegen/helpers.h"
@@ -186,27 +187,22 @@ Val Memory::load(DType dtype, Value* pointer, int64_t stride, const LaneMask& ma
   auto& b = ir_.builder;
   llvm::Type* element = storage(dtype);
   const int lanes = ir_.lanes;
-  if (stride == 1 && is_complex(dtype)) {
-    LaneMask twice{.any = mask.any};
-    std::vector<int> even, odd, doubled;
-    for (int i = 0; i < lanes; ++i) {
-      even.push_back(2 * i);
-      odd.push_back(2 * i + 1);
-      doubled.insert(doubled.end(), {i, i});
-    }
-    if (mask.lanes) twice.lanes = b.CreateShuffleVector(mask.lanes, doubled);
-    Value* both = load_lanes(element, pointer, 2 * lanes, twice);
-    return {b.CreateShuffleVector(both, even), b.CreateShuffleVector(both, odd)};
-  }
+  if (stride == 1 && is_complex(dtype))
+    return parts_of_pairs(load_lanes(element, pointer, 2 * lanes, mask_of_pairs(mask)));
   if (stride == 1) return from_storage(dtype, load_lanes(element, pointer, lanes, mask));
-  if (stride == -1 && !is_complex(dtype) && (!mask.lanes || maskable(element))) {
+  if (stride == -1 && (!mask.lanes || maskable(element))) {
     std::vector<int> reversed;
     for (int i = lanes; i-- > 0;) reversed.push_back(i);
-    Value* first = b.CreateGEP(element, pointer, b.getInt64(1 - lanes));
+    const auto turned = [&](Value* x) { return b.CreateShuffleVector(x, reversed); };
+    Value* first = advance(dtype, pointer, b.getInt64(static_cast<uint64_t>(1 - lanes)));
     LaneMask backwards{.full = mask.full, .any = mask.any};
-    if (mask.lanes) backwards.lanes = b.CreateShuffleVector(mask.lanes, reversed);
-    Value* loaded = load_lanes(element, first, lanes, backwards);
-    return from_storage(dtype, b.CreateShuffleVector(loaded, reversed));
+    if (mask.lanes) backwards.lanes = turned(mask.lanes);
+    if (is_complex(dtype)) {
+      const Val both =
+          parts_of_pairs(load_lanes(element, first, 2 * lanes, mask_of_pairs(backwards)));
+      return {turned(both.re), turned(both.im)};
+    }
+    return from_storage(dtype, turned(load_lanes(element, first, lanes, backwards)));
   }
   LaneMask wanted = mask;
   if (mask.any) {
@@ -225,22 +221,85 @@ Value* Memory::lane_pointers(DType dtype, Value* pointer, Value* offsets) {
   return b.CreateGEP(element, pointer, wide);
 }
 
+// Returns the mask for vectors of the parts of complex numbers, which are pairs of elements.
+LaneMask Memory::mask_of_pairs(const LaneMask& mask) {
+  LaneMask twice{.full = mask.full, .any = mask.any};
+  std::vector<int> doubled;
+  for (int i = 0; i < ir_.lanes; ++i) doubled.insert(doubled.end(), {i, i});
+  if (mask.lanes) twice.lanes = ir_.builder.CreateShuffleVector(mask.lanes, doubled);
+  return twice;
+}
+
+Val Memory::parts_of_pairs(Value* pairs) {
+  std::vector<int> even, odd;
+  for (int i = 0; i < ir_.lanes; ++i) {
+    even.push_back(2 * i);
+    odd.push_back(2 * i + 1);
+  }
+  return {ir_.builder.CreateShuffleVector(pairs, even),
+          ir_.builder.CreateShuffleVector(pairs, odd)};
+}
+
+Value* Memory::pairs_of_parts(const Val& parts) {
+  std::vector<int> interleaved;
+  for (int i = 0; i < ir_.lanes; ++i) interleaved.insert(interleaved.end(), {i, ir_.lanes + i});
+  return ir_.builder.CreateShuffleVector(parts.re, parts.im, interleaved);
+}
+
+// Returns vectors of equal length one after the other, as one vector. There are 2^n of them.
+Value* Memory::joined(std::vector<Value*> vectors) {
+  auto& b = ir_.builder;
+  while (vectors.size() > 1) {
+    const auto* type = llvm::cast<FixedVectorType>(vectors[0]->getType());
+    std::vector<int> picks(size_t{2} * type->getNumElements());
+    std::iota(picks.begin(), picks.end(), 0);
+    for (size_t q = 0; 2 * q < vectors.size(); ++q)
+      vectors[q] = b.CreateShuffleVector(vectors[2 * q], vectors[2 * q + 1], picks);
+    vectors.resize(vectors.size() / 2);
+  }
+  return vectors[0];
+}
+
+Value* Memory::lane_pointer(DType dtype, Value* pointer, Value* offsets, int lane) {
+  auto& b = ir_.builder;
+  Value* offset = b.CreateExtractElement(offsets, static_cast<uint64_t>(lane));
+  return advance(dtype, pointer, b.CreateSExt(offset, b.getInt64Ty()));
+}
+
 Val Memory::gather(DType dtype, Value* pointer, Value* offsets, const LaneMask& mask) {
   auto& b = ir_.builder;
-  llvm::Type* element = storage(dtype);
+  // Both parts of a complex64 are one element.
+  llvm::Type* element = dtype == complex64 ? b.getInt64Ty() : storage(dtype);
   auto* type = FixedVectorType::get(element, ir_.lanes);
-  const llvm::Align align(element->getScalarSizeInBits() / 8);
-  auto load = [&](Value* base) {
-    Value* pointers = lane_pointers(dtype, base, offsets);
-    const auto gathered = [&](Value* lanes) {
-      return b.CreateMaskedGather(type, pointers, align, lanes, llvm::Constant::getNullValue(type));
-    };
-    if (!mask.full) return static_cast<Value*>(gathered(mask.lanes));
-    return choose(
-        b, mask.full, [&] { return gathered(nullptr); }, [&] { return gathered(mask.lanes); });
+  const llvm::Align align(storage(dtype)->getScalarSizeInBits() / 8);
+  const auto gathered = [&](Value* base, Value* lanes) -> Value* {
+    return b.CreateMaskedGather(type, lane_pointers(dtype, base, offsets), align, lanes,
+                                llvm::Constant::getNullValue(type));
   };
-  if (is_complex(dtype)) return {load(pointer), load(b.CreateGEP(element, pointer, b.getInt64(1)))};
-  return from_storage(dtype, load(pointer));
+  if (dtype == complex128) {
+    // Both parts are one load, unless it is masked.
+    const auto masked = [&] {
+      Value* imaginary = b.CreateGEP(element, pointer, b.getInt64(1));
+      return pairs_of_parts({gathered(pointer, mask.lanes), gathered(imaginary, mask.lanes)});
+    };
+    const auto whole = [&] {
+      std::vector<Value*> numbers;
+      for (int i = 0; i < ir_.lanes; ++i)
+        numbers.push_back(b.CreateAlignedLoad(FixedVectorType::get(element, 2),
+                                              lane_pointer(dtype, pointer, offsets, i), align));
+      return joined(std::move(numbers));
+    };
+    return parts_of_pairs(mask.full    ? choose(b, mask.full, whole, masked)
+                          : mask.lanes ? masked()
+                                       : whole());
+  }
+  Value* loaded = mask.full ? choose(
+                                  b, mask.full, [&] { return gathered(pointer, nullptr); },
+                                  [&] { return gathered(pointer, mask.lanes); })
+                            : gathered(pointer, mask.lanes);
+  if (dtype != complex64) return from_storage(dtype, loaded);
+  return parts_of_pairs(
+      b.CreateBitCast(loaded, FixedVectorType::get(storage(dtype), 2 * ir_.lanes)));
 }
 
 Val Memory::load_scalar(DType dtype, Value* pointer, Value* guard) {
@@ -258,32 +317,33 @@ Val Memory::load_scalar(DType dtype, Value* pointer, Value* guard) {
 
 void Memory::store(DType dtype, Value* pointer, int64_t stride, Val value, const LaneMask& mask,
                    bool streaming) {
-  auto& b = ir_.builder;
-  const int lanes = ir_.lanes;
   if (stride != 1) return scatter(dtype, pointer, strided_offsets(stride), value, mask);
   if (!is_complex(dtype)) {
     return store_lanes(to_storage(dtype, value.re, value.rounded), pointer, mask, streaming);
   }
-  std::vector<int> interleaved, doubled;
-  for (int i = 0; i < lanes; ++i) {
-    interleaved.insert(interleaved.end(), {i, lanes + i});
-    doubled.insert(doubled.end(), {i, i});
-  }
-  LaneMask twice{.full = mask.full};
-  if (mask.lanes) twice.lanes = b.CreateShuffleVector(mask.lanes, doubled);
-  store_lanes(b.CreateShuffleVector(value.re, value.im, interleaved), pointer, twice, streaming);
+  store_lanes(pairs_of_parts(value), pointer, mask_of_pairs(mask), streaming);
 }
 
 void Memory::scatter(DType dtype, Value* pointer, Value* offsets, Val value, const LaneMask& mask) {
   auto& b = ir_.builder;
   llvm::Type* element = storage(dtype);
   const llvm::Align align(element->getScalarSizeInBits() / 8);
-  b.CreateMaskedScatter(to_storage(dtype, value.re, value.rounded),
-                        lane_pointers(dtype, pointer, offsets), align, mask.lanes);
-  if (value.im) {
-    Value* imaginary = b.CreateGEP(element, pointer, b.getInt64(1));
-    b.CreateMaskedScatter(value.im, lane_pointers(dtype, imaginary, offsets), align, mask.lanes);
+  const auto scattered = [&](Value* elements, Value* base) {
+    b.CreateMaskedScatter(elements, lane_pointers(dtype, base, offsets), align, mask.lanes);
+  };
+  if (!is_complex(dtype)) return scattered(to_storage(dtype, value.re, value.rounded), pointer);
+  if (dtype == complex64) {
+    auto* type = FixedVectorType::get(b.getInt64Ty(), ir_.lanes);
+    return scattered(b.CreateBitCast(pairs_of_parts(value), type), pointer);
   }
+  if (mask.lanes) {
+    scattered(value.re, pointer);
+    return scattered(value.im, b.CreateGEP(element, pointer, b.getInt64(1)));
+  }
+  Value* pairs = pairs_of_parts(value);
+  for (int i = 0; i < ir_.lanes; ++i)
+    b.CreateAlignedStore(b.CreateShuffleVector(pairs, {2 * i, 2 * i + 1}),
+                         lane_pointer(dtype, pointer, offsets, i), align);
 }
 
 void Memory::store_scalar(DType dtype, Value* pointer, Val value, Value* guard) {

@@ -199,34 +199,30 @@ Val Memory::load_pieces(DType dtype, std::span<Value* const> pointers, int lengt
                         const LaneMask& mask) {
   auto& b = ir_.builder;
   llvm::Type* element = storage(dtype);
+  const int parts = is_complex(dtype) ? 2 : 1;  // of an element
+  const LaneMask all = parts == 2 ? mask_of_pairs(mask) : mask;
   std::vector<Value*> pieces;
   for (size_t q = 0; q < pointers.size(); ++q) {
+    std::vector<int> picks(static_cast<size_t>(length) * parts);
+    std::iota(picks.begin(), picks.end(), static_cast<int>(q * picks.size()));
     LaneMask part;
-    if (mask.lanes) {
-      std::vector<int> picks(static_cast<size_t>(length));
-      std::iota(picks.begin(), picks.end(), static_cast<int>(q) * length);
-      part.lanes = b.CreateShuffleVector(mask.lanes, picks);
+    if (all.lanes) {
+      part.lanes = b.CreateShuffleVector(all.lanes, picks);
       part.any = b.CreateOrReduce(part.lanes);
     }
     if (same) {
       const LaneMask one{.any = part.any};
-      Value* piece = b.CreateShuffleVector(load_lanes(element, pointers[q], 1, one),
-                                           std::vector<int>(static_cast<size_t>(length), 0));
+      for (size_t i = 0; i < picks.size(); ++i) picks[i] = static_cast<int>(i) % parts;
+      Value* piece = b.CreateShuffleVector(load_lanes(element, pointers[q], parts, one), picks);
       if (part.lanes)
         piece = b.CreateSelect(part.lanes, piece, llvm::Constant::getNullValue(piece->getType()));
       pieces.push_back(piece);
     } else {
-      pieces.push_back(load_lanes(element, pointers[q], length, part));
+      pieces.push_back(load_lanes(element, pointers[q], length * parts, part));
     }
   }
-  for (int joined = length; pieces.size() > 1; joined *= 2) {
-    std::vector<int> picks(static_cast<size_t>(2 * joined));
-    std::iota(picks.begin(), picks.end(), 0);
-    for (size_t q = 0; 2 * q < pieces.size(); ++q)
-      pieces[q] = b.CreateShuffleVector(pieces[2 * q], pieces[2 * q + 1], picks);
-    pieces.resize(pieces.size() / 2);
-  }
-  return from_storage(dtype, pieces[0]);
+  Value* lanes = joined(std::move(pieces));
+  return parts == 2 ? parts_of_pairs(lanes) : from_storage(dtype, lanes);
 }
 
 // Decides whether lanes run over the flat index. They do if rows are shorter than two vectors,
@@ -268,20 +264,24 @@ void KernelEmitter::choose_lanes() {
 // loads x[8*p0 + p2]. With 16 lanes, a vector is two pieces: each is loaded from the row's address,
 // which takes two divisions by constants for two loads, instead of 16 of both.
 int KernelEmitter::piece_length(const KernelNode& load) const {
-  constexpr int64_t kMostPieces = 4;
+  // There are no gathers of 8 and 16 bits, so their lanes would be loaded one by one.
+  const int64_t most_pieces = itemsize(load.dtype) < 4 ? 16 : 4;
   if (!flat_ || !aligned_ || load.kind != NodeKind::kLoad || !load.dynamic.empty() ||
-      is_complex(load.dtype) || lane_kind(load.address) != LaneKind::kScattered)
+      lane_kind(load.address) != LaneKind::kScattered)
     return 0;
   const Dims& inner = load.address.inner;
   if (std::any_of(inner.begin(), inner.end(), [](int64_t c) { return c != 0; })) return 0;
   const int64_t row = k_.parallel.back(), step = load.address.parallel.back();
-  if ((step != 0 && step != 1) || lanes_ % row != 0 || lanes_ / row > kMostPieces) return 0;
+  if ((step != 0 && step != 1) || lanes_ % row != 0 || lanes_ / row > most_pieces) return 0;
   return static_cast<int>(row);
 }
 
-bool KernelEmitter::has_pieces() const {
-  return std::any_of(k_.nodes.begin(), k_.nodes.end(),
-                     [&](const KernelNode& node) { return piece_length(node) > 0; });
+// Returns how many pieces all loads of a vector have.
+int KernelEmitter::pieces() const {
+  int count = 0;
+  for (const KernelNode& node : k_.nodes)
+    if (const int length = piece_length(node)) count += lanes_ / length;
+  return count;
 }
 
 // Returns the addresses of the pieces of vector u.

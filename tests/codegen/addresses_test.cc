@@ -90,7 +90,7 @@ TEST(Guards, UniformGuardOfLanesApart) {
 
 // Loads of dynamic_slice (one start for all lanes) and of gather (an index for each lane).
 TEST(DynamicLoads, SliceAndGather) {
-  for (DType f : {float32, int16, float64, complex128, bool_}) {
+  for (DType f : {float32, int16, float64, complex64, complex128, bool_}) {
     for (DType index : {int32, int64}) {
       KernelMaker m;
       const int64_t n = 70;
@@ -123,7 +123,7 @@ TEST(DynamicLoads, SliceAndGather) {
 // Broadcasts, a strided and a reversed operand, and transposes, of rank 3. The range of elements is
 // divided at unaligned positions.
 TEST(Addresses, ManyLayouts) {
-  for (DType f : {float32, int8, float16, float64, complex64, bool_, uint64}) {
+  for (DType f : {float32, int8, float16, float64, complex64, complex128, bool_, uint64}) {
     for (auto [a, b, c] :
          {std::array<int64_t, 3>{3, 5, 40}, {4, 6, 3}, {2, 33, 17}, {5, 1, 9}, {1, 70, 70}}) {
       KernelMaker m;
@@ -152,7 +152,7 @@ TEST(Addresses, ManyLayouts) {
 // Rows that are read backwards and do not fill vectors: the vectors have masks, and are loaded
 // whole and reversed. A gather of 16 lanes takes as long as ten other loads.
 TEST(Addresses, ReversedRowsAreNotGathered) {
-  for (DType f : {float32, float64, bfloat16, int8, bool_}) {
+  for (DType f : {float32, float64, bfloat16, int8, bool_, complex64, complex128}) {
     KernelMaker m;
     const int64_t rows = 3, columns = 150, n = rows * columns;
     const int x = m.buffer(f, n), y = m.buffer(f, n, BufferKind::kOutput);
@@ -170,6 +170,29 @@ TEST(Addresses, ReversedRowsAreNotGathered) {
     emit_kernel(canonical(m.k), target, module, "reversed");
     for (const llvm::Function& function : module)
       EXPECT_FALSE(function.getName().starts_with("llvm.masked.gather")) << dtype_name(f);
+  }
+}
+
+// The parts of a complex number are loaded and stored together, at a position for each lane.
+TEST(Addresses, PartsOfComplexNumbersStayTogether) {
+  const int64_t n = 64;
+  for (DType f : {complex64, complex128}) {
+    KernelMaker m;
+    const int x = m.buffer(f, 3 * n), y = m.buffer(f, 3 * n, BufferKind::kOutput);
+    m.k.parallel = {n};
+    m.loop({});
+    const int element = m.load(x, {2, {3}, {}});
+    m.store(y, {1, {3}, {}}, m.op(kMul, f, {element, element}));
+    check(m.k, tolerance_of(f), 3,
+          [&](Buffers& b) { std::memset(b.raw(y), 0, static_cast<size_t>(3 * n * itemsize(f))); });
+    const std::string code = compilers().front()->llvm_ir(m.k);
+    const auto has = [&](const char* text) { return code.find(text) != std::string::npos; };
+    if (f == complex64) {
+      EXPECT_TRUE(has("masked.gather") && !has("float> @llvm.masked.gather"));
+      EXPECT_TRUE(has("masked.scatter") && !has("float> @llvm.masked.scatter"));
+    } else {
+      EXPECT_TRUE(has("load <2 x double>") && has("store <2 x double>"));
+    }
   }
 }
 

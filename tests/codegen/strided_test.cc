@@ -68,7 +68,7 @@ Kernel sums(int64_t rows, int64_t terms) {
 }
 
 TEST(Strided, ColumnsOfRows) {
-  for (DType f : {float32, float64, int8, int16, complex64})
+  for (DType f : {float32, float64, int8, int16, complex64, complex128})
     for (int64_t columns : {2, 3, 4, 7, 8, 10, 12, 16}) {
       SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns);
       for (int64_t rows : {1, 131}) check(turned(f, rows, columns), 0, rows > 1 ? 3 : 1);
@@ -190,10 +190,11 @@ Kernel repeated_rows(DType f, int64_t columns, bool guarded, bool heavy) {
 
 // Ranges that begin within a vector or within a row are correct, too.
 TEST(Strided, RowsThatAreApart) {
-  for (DType f : {float32, float64, bfloat16})
+  for (DType f : {float32, float64, bfloat16, complex64, complex128})
     for (int64_t columns : {2, 4, 6, 8, 16})
       for (bool guarded : {false, true})
         for (bool heavy : {false, true}) {
+          if (heavy && is_complex(f)) continue;
           SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns << guarded << heavy);
           check(repeated_rows(f, columns, guarded, heavy), tolerance_of(f), 7);
         }
@@ -238,6 +239,38 @@ TEST(Strided, RowsThatAreApartInALoop) {
     }
 }
 
+// z[n, i, j] is the sum of x[n, i, k] * y[n, k, j] over k, for matrices of 4 x 4.
+Kernel products_of_matrices(DType f, int64_t n) {
+  KernelMaker m;
+  const int x = m.buffer(f, 16 * n), y = m.buffer(f, 16 * n),
+            z = m.buffer(f, 16 * n, BufferKind::kOutput);
+  m.k.parallel = {n, 4, 4};
+  m.loop({});
+  int sum = -1;
+  for (int64_t k = 0; k < 4; ++k) {
+    const int term =
+        m.op(kMul, f, {m.load(x, {k, {16, 4, 0}, {}}), m.load(y, {4 * k, {16, 0, 1}, {}})});
+    sum = sum < 0 ? term : m.op(kAdd, f, {sum, term});
+  }
+  m.store(z, {0, {16, 4, 1}, {}}, sum);
+  return m.k;
+}
+
+// Rows of bytes are not loaded byte by byte, however many of them a vector has. Most vectors have
+// no masks, although there is more to compute than to load.
+TEST(Strided, RowsOfSmallMatrices) {
+  const std::pair<DType, const char*> rows[] = {{int8, "load <4 x i8>"},
+                                                {int16, "load <4 x i16>"},
+                                                {int64, "load <4 x i64>"},
+                                                {complex128, "load <8 x double>"}};
+  for (const auto& [f, load] : rows) {
+    const Kernel kernel = products_of_matrices(f, 37);
+    for (int pieces : {1, 7}) check(kernel, tolerance_of(f), pieces);
+    if (!host_target().avx512) continue;
+    EXPECT_NE(KernelCompiler::process().llvm_ir(kernel).find(load), std::string::npos) << f;
+  }
+}
+
 // y[i, c] = x[i, c] * scale[i] + table[positions[i], c], and x has rows that are apart in memory.
 Kernel scaled_rows(DType f, int64_t rows, int64_t columns, bool gathered, int64_t apart) {
   KernelMaker m;
@@ -265,7 +298,7 @@ TEST(Strided, ShortRowsAreWholeInsteadOfGathered) {
   const auto gathers = [](const Kernel& kernel) {
     return compilers().front()->llvm_ir(kernel).find("masked.gather") != std::string::npos;
   };
-  for (DType f : {float32, float64, bfloat16, int8})
+  for (DType f : {float32, float64, bfloat16, int8, complex128})
     for (int64_t columns : {3, 10, 15, 16, 20, 31, 33})
       for (bool gathered : {false, true})
         for (int64_t apart : {0, 3}) {

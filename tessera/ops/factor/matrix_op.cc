@@ -1,6 +1,7 @@
 #include "tessera/ops/factor/matrix_op.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tessera/base/blas.h"
 #include "tessera/base/thread_pool.h"
@@ -170,30 +171,77 @@ std::vector<Literal> evaluate_by_call(const HostCall& call, std::span<const Type
   return out;
 }
 
-// Copies tile by tile, because rows whose length is a power of two compete for the same lines of
-// the cache.
+namespace {
+
+typedef uint32_t Words __attribute__((vector_size(16)));
+typedef uint64_t Pairs __attribute__((vector_size(16)));  // of words
+
+template <class Vector>
+Vector load(const void* from) {
+  Vector x;
+  std::memcpy(&x, from, sizeof(x));
+  return x;
+}
+
+template <class Vector>
+void store(void* to, const Vector& x) {
+  std::memcpy(to, &x, sizeof(x));
+}
+
+// Transposes a block of 16 bytes in each direction: 4 x 4, 2 x 2 or 1 x 1 elements. Rows of `in`
+// and `out` are so many elements apart.
+template <class T>
+[[gnu::always_inline]] inline void transpose_block(const T* in, int64_t apart, T* out,
+                                                   int64_t out_apart) {
+  if constexpr (sizeof(T) == 4) {
+    const auto a = load<Words>(in), b = load<Words>(in + apart), c = load<Words>(in + 2 * apart),
+               d = load<Words>(in + 3 * apart);
+    const auto top = (Pairs)__builtin_shufflevector(a, b, 0, 4, 1, 5),
+               bottom = (Pairs)__builtin_shufflevector(c, d, 0, 4, 1, 5),
+               top_rest = (Pairs)__builtin_shufflevector(a, b, 2, 6, 3, 7),
+               bottom_rest = (Pairs)__builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const Pairs columns[] = {__builtin_shufflevector(top, bottom, 0, 2),
+                             __builtin_shufflevector(top, bottom, 1, 3),
+                             __builtin_shufflevector(top_rest, bottom_rest, 0, 2),
+                             __builtin_shufflevector(top_rest, bottom_rest, 1, 3)};
+    for (int j = 0; j < 4; ++j) store(out + j * out_apart, columns[j]);
+  } else if constexpr (sizeof(T) == 8) {
+    const auto a = load<Pairs>(in), b = load<Pairs>(in + apart);
+    store(out, __builtin_shufflevector(a, b, 0, 2));
+    store(out + out_apart, __builtin_shufflevector(a, b, 1, 3));
+  } else {
+    *out = *in;
+  }
+}
+
+// Transposes a block of a line of the cache in each direction.
+template <class T>
+void transpose_tile(const T* in, int64_t apart, T* out, int64_t out_apart) {
+  constexpr int64_t kTile = 64 / sizeof(T), kBlock = 16 / sizeof(T);
+#pragma GCC unroll 8
+  for (int64_t j = 0; j < kTile; j += kBlock)
+#pragma GCC unroll 8
+    for (int64_t i = 0; i < kTile; i += kBlock)
+      transpose_block(in + i * apart + j, apart, out + j * out_apart + i, out_apart);
+}
+
+}  // namespace
+
+// Tile by tile, each of which reads and writes whole lines of the cache. The tiles that follow each
+// other write the next lines of the same rows.
 template <class T>
 void transpose_matrix(const T* in, int64_t rows, int64_t cols, T* out) {
-  constexpr int64_t kTile = 64 / sizeof(T), kRowsOfTask = 256;
-  parallel_for_ranges(rows, kRowsOfTask, [&](int64_t begin, int64_t end) {
-    alignas(64) T tile[kTile * kTile];
-    alignas(64) T turned[kTile * kTile];
-    for (int64_t i0 = begin; i0 < end; i0 += kTile)
-      for (int64_t j0 = 0; j0 < cols; j0 += kTile) {
-        const int64_t m = std::min(kTile, end - i0), n = std::min(kTile, cols - j0);
-        if (m == kTile && n == kTile) {
-          for (int64_t i = 0; i < kTile; ++i)
-            std::copy_n(in + (i0 + i) * cols + j0, kTile, tile + i * kTile);
-          for (int64_t j = 0; j < kTile; ++j)
-            for (int64_t i = 0; i < kTile; ++i) turned[j * kTile + i] = tile[i * kTile + j];
-          for (int64_t j = 0; j < kTile; ++j)
-            std::copy_n(turned + j * kTile, kTile, out + (j0 + j) * rows + i0);
-          continue;
-        }
-        for (int64_t j = 0; j < n; ++j)
-          for (int64_t i = 0; i < m; ++i)
-            out[(j0 + j) * rows + i0 + i] = in[(i0 + i) * cols + j0 + j];
-      }
+  constexpr int64_t kTile = 64 / sizeof(T), kColumnsOfTask = 256;
+  parallel_for_ranges(cols, kColumnsOfTask, [&](int64_t begin, int64_t end) {
+    for (int64_t j0 = begin; j0 < end; j0 += kTile) {
+      const int64_t last = std::min(j0 + kTile, end);
+      int64_t i0 = 0;
+      if (last == j0 + kTile)
+        for (; i0 + kTile <= rows; i0 += kTile)
+          transpose_tile(in + i0 * cols + j0, cols, out + j0 * rows + i0, rows);
+      for (int64_t j = j0; j < last; ++j)
+        for (int64_t i = i0; i < rows; ++i) out[j * rows + i] = in[i * cols + j];
+    }
   });
 }
 template void transpose_matrix(const float*, int64_t, int64_t, float*);

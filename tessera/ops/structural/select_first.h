@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace tessera::ops {
@@ -36,9 +38,10 @@ class FirstCandidates {
     kept_.push_back({key, place});
     if (kept_.size() == room_) drop_rest();
   }
-  // Returns the first `count` of the candidates so far, in no particular order.
-  const std::vector<Candidate<Key>>& first() {
+  // Returns the first `count` of the candidates so far, the first one first.
+  std::span<const Candidate<Key>> first() {
     if (kept_.size() > count_) drop_rest();
+    std::sort(kept_.begin(), kept_.end());
     return kept_;
   }
 
@@ -55,6 +58,36 @@ class FirstCandidates {
   std::vector<Candidate<Key>> kept_;
   bool full_ = false;
   Key last_ = {};
+};
+
+// Keeps the first `count` of the candidates that were added, at most kMostFew, in their order. A
+// candidate is inserted among those before it, so a key that is not among the first is not kept
+// even for a moment, and nothing is allocated: short lines are selected in little time.
+template <class Key>
+class FewCandidates {
+ public:
+  static constexpr int64_t kMostFew = 8;
+  explicit FewCandidates(int64_t count) : count_(count) {}
+  bool is_full() const { return size_ == count_; }
+  Key last() const { return kept_[count_ - 1].key; }
+
+  void add(Key key, int64_t place) {
+    if (is_full()) {
+      if (!(key < last())) return;
+      --size_;
+    }
+    int64_t at = size_++;
+    for (; at > 0 && key < kept_[at - 1].key; --at) kept_[at] = kept_[at - 1];
+    kept_[at] = {key, place};
+  }
+  // Returns the candidates that are kept, the first one first.
+  std::span<const Candidate<Key>> first() const {
+    return {kept_.data(), static_cast<size_t>(size_)};
+  }
+
+ private:
+  int64_t count_, size_ = 0;
+  std::array<Candidate<Key>, kMostFew> kept_;
 };
 
 }  // namespace tessera::ops

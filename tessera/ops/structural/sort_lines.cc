@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tessera/base/thread_pool.h"
+#include "tessera/ops/structural/keys_before.h"
 #include "tessera/ops/structural/radix_sort.h"
 #include "tessera/ops/structural/select_first.h"
 #include "tessera/ops/structural/sort_keys.h"
@@ -15,10 +16,10 @@ namespace {
 // About how many elements the lines of one task have together.
 constexpr int64_t kTaskElements = 4096;
 
-// How many keys are made at a time, before they are compared with the last one that is kept.
-constexpr int64_t kBlock = 64;
-// Elements are selected if there are at least this many for each one that is wanted; otherwise all
-// are sorted, which takes longer for keys of more than 32 bits.
+// Up to this many first elements are always selected.
+constexpr int64_t kMostFew = FewCandidates<uint64_t>::kMostFew;
+// More are selected if there are at least this many elements for each one that is wanted; otherwise
+// all are sorted, which takes longer for keys of more than 32 bits.
 constexpr int64_t kSelectOneOf = 16, kSelectOneOfWide = 4;
 
 // Calls fn(begin, end) for ranges of the elements of a line, in parallel if it is long.
@@ -87,16 +88,21 @@ class LineSorter {
     const int64_t begin = lines_.begin(line);
     if (count == 0) {
       w.order.clear();
-    } else if (order_.size() > 1 || count > lines_.size / one_of()) {
+    } else if (selects(count)) {
+      select_first(begin, count, w.order);
+    } else {
       find_order(begin, w);
       w.order.resize(static_cast<size_t>(count));
-    } else {
-      select_first(begin, count, w.order);
     }
   }
 
  private:
-  int64_t one_of() const { return word_bits_[0] <= 32 ? kSelectOneOf : kSelectOneOfWide; }
+  // Returns whether selecting the first elements takes less time than sorting all.
+  bool selects(int64_t count) const {
+    if (order_.size() > 1) return false;
+    if (count <= kMostFew) return true;
+    return count <= lines_.size / (word_bits_[0] <= 32 ? kSelectOneOf : kSelectOneOfWide);
+  }
 
   void select_first(int64_t begin, int64_t count, std::vector<uint64_t>& order) const {
     const SortKey& key = order_[0];
@@ -109,42 +115,52 @@ class LineSorter {
                     parts = in_parallel_task()
                                 ? 1
                                 : std::clamp<int64_t>(n / std::max(kItemsPerThread, 8 * count), 1,
-                                                      num_threads()),
-                    size = (n + parts - 1) / parts;
-      std::vector<FirstCandidates<Key>> found(static_cast<size_t>(parts),
-                                              FirstCandidates<Key>(count));
-      parallel_for(parts, [&](int64_t p) {
-        add_candidates(values, maker, part, p * size, std::min(n, (p + 1) * size), found[p]);
-      });
-      FirstCandidates<Key> all = std::move(found[0]);
-      for (size_t p = 1; p < found.size(); ++p) {
-        std::vector<Candidate<Key>> ones = found[p].first();
-        std::sort(ones.begin(), ones.end(),
-                  [](const auto& a, const auto& b) { return a.place < b.place; });
-        for (const Candidate<Key>& one : ones) all.add(one.key, one.place);
+                                                      num_threads());
+      if (count <= kMostFew) {
+        add_parts(values, maker, part, parts, FewCandidates<Key>(count), order);
+      } else {
+        add_parts(values, maker, part, parts, FirstCandidates<Key>(count), order);
       }
-      std::vector<Candidate<Key>> first = all.first();
-      std::sort(first.begin(), first.end());
-      order.clear();
-      for (const Candidate<Key>& one : first) order.push_back(static_cast<uint64_t>(one.place));
     });
   }
 
-  template <class T, class Maker, class Part, class Key>
-  void add_candidates(const T* values, const Maker& maker, Part part, int64_t begin, int64_t end,
-                      FirstCandidates<Key>& found) const {
-    const int64_t stride = lines_.stride;
-    Key keys[kBlock];
-    for (int64_t at = begin; at < end; at += kBlock) {
-      const int64_t size = std::min(kBlock, end - at);
-      for (int64_t i = 0; i < size; ++i) keys[i] = maker(part(values[(at + i) * stride]));
-      if (found.is_full()) {
-        const Key last = found.last();
-        bool any = false;
-        for (int64_t i = 0; i < size; ++i) any |= keys[i] < last;
-        if (!any) continue;
+  // Sets `order` to the first elements, which candidates like `none` keep.
+  template <class T, class Maker, class Part, class Candidates>
+  void add_parts(const T* values, const Maker& maker, Part part, int64_t parts,
+                 const Candidates& none, std::vector<uint64_t>& order) const {
+    Candidates all = none;
+    const int64_t n = lines_.size, size = (n + parts - 1) / parts;
+    if (parts == 1) {
+      add_candidates(values, maker, part, 0, n, all);
+    } else {
+      std::vector<Candidates> found(static_cast<size_t>(parts), none);
+      parallel_for(parts, [&](int64_t p) {
+        add_candidates(values, maker, part, p * size, std::min(n, (p + 1) * size), found[p]);
+      });
+      for (Candidates& part_found : found) {
+        auto kept = part_found.first();
+        std::vector<typename decltype(kept)::value_type> ones(kept.begin(), kept.end());
+        std::sort(ones.begin(), ones.end(),
+                  [](const auto& a, const auto& b) { return a.place < b.place; });
+        for (const auto& one : ones) all.add(one.key, one.place);
       }
-      for (int64_t i = 0; i < size; ++i) found.add(keys[i], at + i);
+    }
+    order.clear();
+    for (const auto& one : all.first()) order.push_back(static_cast<uint64_t>(one.place));
+  }
+
+  template <class T, class Maker, class Part, class Candidates>
+  void add_candidates(const T* values, const Maker& maker, Part part, int64_t begin, int64_t end,
+                      Candidates& found) const {
+    const int64_t stride = lines_.stride;
+    for (int64_t at = begin; at < end; at += kKeyBlock) {
+      const int64_t size = std::min(kKeyBlock, end - at);
+      if constexpr (std::is_same_v<Maker, KeyMaker<T>>) {
+        if (stride == 1 && size == kKeyBlock && found.is_full() &&
+            !any_key_before(values + at, maker, found.last()))
+          continue;
+      }
+      for (int64_t i = 0; i < size; ++i) found.add(maker(part(values[(at + i) * stride])), at + i);
     }
   }
 

@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Constants.h>
 
+#include <bit>
+
 #include "tessera/base/error.h"
 #include "tessera/ir/format.h"
 
@@ -14,46 +16,101 @@ const llvm::ConstantInt* splat_integer(llvm::Value* v) {
   return llvm::dyn_cast_or_null<llvm::ConstantInt>(constant);
 }
 
+// Returns the quotient or the remainder of integers of any size, with the CPU's division: one lane
+// after the other.
+Vec divide_lanes(DType dtype, Vec a, Vec d, bool remainder) {
+  auto& b = a.ir->builder;
+  const bool is_signed = kind(dtype) == DTypeKind::kSigned;
+  Vec zero = a.like_int(0), unsafe = d == zero;
+  if (is_signed) {
+    Vec least = a.like_int(1ULL << (a.bits() - 1));
+    unsafe = unsafe | ((a == least) & (d == a.like_int(~0ULL)));
+  }
+  Vec safe = select(unsafe, a.like_int(1), d);
+  Vec quotient = {*a.ir, is_signed ? b.CreateSDiv(a.v, safe.v) : b.CreateUDiv(a.v, safe.v)};
+  if (remainder) return select(d == zero, a, a - quotient * safe);
+  return select(d == zero, a.like_int(~0ULL), quotient);
+}
+
+// Integers of 64 bits of at most this magnitude are added to kShift as floats: the sum's last bits
+// are the integer's.
+constexpr uint64_t kExact = uint64_t{1} << 51;
+constexpr double kShift = 3.0 * static_cast<double>(kExact);
+constexpr uint64_t kShiftBits = std::bit_cast<uint64_t>(kShift);
+
+// Returns the quotient or the remainder of vectors of 64 bits. If all of the vectors' elements are
+// small, floats compute it: the quotient a / d differs from every integer by at least 1 / d, which
+// is more than half a unit in its last place, so truncating the rounded quotient is exact.
+Vec divide_wide(DType dtype, Vec a, Vec d, bool remainder) {
+  Ir& ir = *a.ir;
+  auto& b = ir.builder;
+  const bool is_signed = kind(dtype) == DTypeKind::kSigned;
+  const auto is_small = [&](Vec x) {
+    return is_signed ? ult(x + a.like_int(kExact), a.like_int(2 * kExact))
+                     : ult(x, a.like_int(kExact));
+  };
+  llvm::Function* fn = b.GetInsertBlock()->getParent();
+  auto* small = llvm::BasicBlock::Create(b.getContext(), "divide.small", fn);
+  auto* large = llvm::BasicBlock::Create(b.getContext(), "divide.large", fn);
+  auto* done = llvm::BasicBlock::Create(b.getContext(), "divide.done", fn);
+  Vec fits = is_small(a) & is_small(d) & (d != a.like_int(0));
+  b.CreateCondBr(any(~fits), large, small);
+
+  b.SetInsertPoint(small);
+  llvm::Type* real = a.with(b.getDoubleTy());
+  const auto to_real = [&](Vec x) {
+    Vec shifted{ir, b.CreateBitCast((x + a.like_int(kShiftBits)).v, real)};
+    return shifted - shifted.like(kShift);
+  };
+  Vec dividend = to_real(a), divisor = to_real(d), whole = truncate(dividend / divisor);
+  if (remainder) whole = dividend - whole * divisor;
+  Vec shifted{ir, b.CreateBitCast((whole + whole.like(kShift)).v, a.type())};
+  Vec near = shifted - a.like_int(kShiftBits);
+  b.CreateBr(done);
+
+  b.SetInsertPoint(large);
+  Vec far = divide_lanes(dtype, a, d, remainder);
+  llvm::BasicBlock* far_end = b.GetInsertBlock();
+  b.CreateBr(done);
+
+  b.SetInsertPoint(done);
+  llvm::PHINode* out = b.CreatePHI(a.type(), 2);
+  out->addIncoming(near.v, small);
+  out->addIncoming(far.v, far_end);
+  return {ir, out};
+}
+
 // Returns the quotient or the remainder as XLA defines them: x / 0 = -1, x rem 0 = x, and the
 // smallest integer divided by -1 wraps.
 Vec divide_ints(DType dtype, Vec a, Vec d, bool remainder) {
   auto& b = a.ir->builder;
   const bool is_signed = kind(dtype) == DTypeKind::kSigned;
-  Vec zero = a.like_int(0);
-  Vec quotient, rest;
   if (const llvm::ConstantInt* divisor = splat_integer(d.v)) {
     if (divisor->isZero()) return remainder ? a : a.like_int(~0ULL);
-    if (is_signed && divisor->isMinusOne()) return remainder ? zero : -a;
-    if (remainder) return {*a.ir, is_signed ? b.CreateSRem(a.v, d.v) : b.CreateURem(a.v, d.v)};
-    return {*a.ir, is_signed ? b.CreateSDiv(a.v, d.v) : b.CreateUDiv(a.v, d.v)};
-  }
-  if (itemsize(dtype) == 8 || !a.is_vector()) {
-    Vec unsafe = d == zero;
-    if (is_signed) {
-      Vec least = a.like_int(1ULL << (a.bits() - 1));
-      unsafe = unsafe | ((a == least) & (d == a.like_int(~0ULL)));
+    if (is_signed && divisor->isMinusOne()) return remainder ? a.like_int(0) : -a;
+    const bool shifts = divisor->getValue().isPowerOf2();
+    if (shifts || itemsize(dtype) < 8 || !a.is_vector()) {
+      if (remainder) return {*a.ir, is_signed ? b.CreateSRem(a.v, d.v) : b.CreateURem(a.v, d.v)};
+      return {*a.ir, is_signed ? b.CreateSDiv(a.v, d.v) : b.CreateUDiv(a.v, d.v)};
     }
-    Vec safe = select(unsafe, a.like_int(1), d);
-    quotient = {*a.ir, is_signed ? b.CreateSDiv(a.v, safe.v) : b.CreateUDiv(a.v, safe.v)};
-    rest = a - quotient * safe;
-  } else {
-    // Vectors have no integer division. A float with more than twice the bits rounds the quotient
-    // to the right side of every integer, so truncating it is exact. (-2^31 / -1 converts to the
-    // "indefinite" value, which is -2^31.)
-    llvm::Type* real = itemsize(dtype) == 4 ? b.getDoubleTy() : b.getFloatTy();
-    llvm::Type* whole = itemsize(dtype) == 4 ? a.type() : a.with(b.getInt32Ty());
-    auto to_real = [&](Vec x) {
-      return Vec(*x.ir,
-                 is_signed ? b.CreateSIToFP(x.v, x.with(real)) : b.CreateUIToFP(x.v, x.with(real)));
-    };
-    Vec safe = select(d == zero, a.like_int(1), d);
-    Vec q = to_real(a) / to_real(safe);
-    quotient = {*a.ir,
-                b.CreateTrunc(is_signed ? b.CreateFPToSI(q.v, whole) : b.CreateFPToUI(q.v, whole),
-                              a.type())};
-    rest = a - quotient * safe;
   }
-  if (remainder) return select(d == zero, a, rest);
+  if (!a.is_vector()) return divide_lanes(dtype, a, d, remainder);
+  if (itemsize(dtype) == 8) return divide_wide(dtype, a, d, remainder);
+  // Vectors have no integer division. A float with more than twice the bits rounds the quotient to
+  // the right side of every integer, so truncating it is exact. (-2^31 / -1 converts to the
+  // "indefinite" value, which is -2^31.)
+  llvm::Type* real = itemsize(dtype) == 4 ? b.getDoubleTy() : b.getFloatTy();
+  llvm::Type* whole = itemsize(dtype) == 4 ? a.type() : a.with(b.getInt32Ty());
+  auto to_real = [&](Vec x) {
+    return Vec(*x.ir,
+               is_signed ? b.CreateSIToFP(x.v, x.with(real)) : b.CreateUIToFP(x.v, x.with(real)));
+  };
+  Vec zero = a.like_int(0), safe = select(d == zero, a.like_int(1), d);
+  Vec q = to_real(a) / to_real(safe);
+  Vec quotient = {
+      *a.ir,
+      b.CreateTrunc(is_signed ? b.CreateFPToSI(q.v, whole) : b.CreateFPToUI(q.v, whole), a.type())};
+  if (remainder) return select(d == zero, a, a - quotient * safe);
   return select(d == zero, a.like_int(~0ULL), quotient);
 }
 

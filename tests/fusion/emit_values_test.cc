@@ -109,5 +109,27 @@ TEST(EmitValues, StoresThatBypassTheCachesAreNotLoaded) {
   EXPECT_EQ(count_of(fuse(f, Mesh(), {.last_level_cache = 4 << 10}), ScalarOp::kExp), 2);
 }
 
+// The rows of x, except for the one at the position i, which is y: whether an element is in that row
+// does not depend on its column, and needs one comparison.
+TEST(EmitValues, UpdatesOfWholeRowsCompareOnlyRows) {
+  const Function f =
+      trace({array_type(float32, {20, 30}), array_type(float32, {1, 30}), array_type(int32, {})},
+            [](const Arrays& x) {
+              const Array zero(Literal::scalar(int32_t{0}));
+              return Arrays{
+                  lax::sin(lax::dynamic_update_slice(x[0], x[1], std::vector<Array>{x[2], zero}))};
+            });
+  const Schedule s = check(f);
+  ASSERT_EQ(s.steps.size(), 1u) << to_string(s);
+  const Kernel& kernel = std::get<KernelStep>(s.steps[0]).kernel;
+  int comparisons = 0, columns = 0;
+  for (const KernelNode& node : kernel.nodes) {
+    if (node.dtype == bool_) ++comparisons;
+    if (node.kind == NodeKind::kIndex) ++columns;
+  }
+  EXPECT_EQ(comparisons, 1) << to_string(s);
+  EXPECT_EQ(columns, 1) << to_string(s);  // the index of the row
+}
+
 }  // namespace
 }  // namespace tessera::fusion_testing::emit_values_test

@@ -422,6 +422,10 @@ int Emitter::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index
       if (from.offset < start || from.offset >= stop) return kNever;
       continue;
     }
+    if (shifts && stop == start + 1) {
+      require(ScalarOp::kEq, index_node(from, dtype), start);
+      continue;
+    }
     if (start > 0 || shifts) require(ScalarOp::kGe, index_node(from, dtype), start);
     if (stop < at.shape[d] || shifts) require(ScalarOp::kLt, index_node(from, dtype), stop);
   }

@@ -96,10 +96,12 @@ IndexMapping map_dynamic_slice(const OpParams& params, std::span<const Type> ope
                                std::span<const Type>) {
   const auto& p = params.as<DynamicSliceParams>();
   IndexPiece piece;
-  for (int64_t d = 0; d < operands[0].rank(); ++d)
+  for (int64_t d = 0; d < operands[0].rank(); ++d) {
+    const int64_t max = operands[0].shape[d] - p.sizes[d];
     piece.terms.push_back({.result_dim = static_cast<int>(d),
-                           .dynamic = static_cast<int>(d) + 1,
-                           .dynamic_max = operands[0].shape[d] - p.sizes[d]});
+                           .dynamic = max == 0 ? -1 : static_cast<int>(d) + 1,
+                           .dynamic_max = max});
+  }
   return {.pieces = {piece}};
 }
 
@@ -262,12 +264,18 @@ IndexMapping map_update(const OpParams&, std::span<const Type> operands, std::sp
   for (int64_t d = 0; d < operands[0].rank(); ++d) {
     const int64_t max = operands[0].shape[d] - operands[1].shape[d];
     const auto dim = static_cast<int>(d);
-    // Inside the bounds, shifted by the start, element i of the result is update[i - start].
-    update.terms.push_back(
-        {.result_dim = dim, .dynamic = dim + 2, .dynamic_max = max, .dynamic_stride = -1});
+    // Inside the bounds, shifted by the start, element i of the result is update[i - start]. An
+    // update as long as the operand begins at 0; of one element only that is read.
+    const int start = max == 0 ? -1 : dim + 2;
+    if (operands[1].shape[d] == 1) {
+      update.terms.push_back({});
+    } else {
+      update.terms.push_back(
+          {.result_dim = dim, .dynamic = start, .dynamic_max = max, .dynamic_stride = -1});
+    }
     update.start.push_back(0);
     update.stop.push_back(operands[1].shape[d]);
-    update.start_dynamic.push_back(dim + 2);
+    update.start_dynamic.push_back(start);
     update.start_dynamic_max.push_back(max);
     rest.terms.push_back({.result_dim = dim});
   }

@@ -148,6 +148,7 @@ EmittedKernel Emitter::attempt() {
   TESSERA_CHECK(intern({}) == kScalarIndex, "the first index is a scalar's");
   constants_.clear();
   indices_.clear();
+  applied_.clear();
   scratch_bytes_ = 0;
   set_dimensions();
   order_loops();

@@ -4,6 +4,7 @@
 // if all strides allow, so that contiguous memory is one loop.
 #pragma once
 
+#include <unordered_map>
 #include <variant>
 
 #include "tessera/fusion/fuse.h"
@@ -130,13 +131,18 @@ class Emitter final : public ExprBuilder {
         .kind = NodeKind::kScalarOp, .dtype = result, .op = op, .args = args, .loop = loop_};
     return add(std::move(node));
   }
+  // Returns the node of this operation in this loop, which is made at the first call. It is for
+  // indices and guards: other values are found by their op and index (`memo_`).
+  int apply_once(ScalarOp op, DType result, std::initializer_list<int> args);
   int constant_node(DType dtype, const void* bytes);
   int integer_node(DType dtype, int64_t value) { return ExprBuilder::integer(dtype, value).id; }
   int index_node(const IndexExpr& expr, DType dtype);
   int start_node(int v, int64_t max);
   int clamped_node(int node, int64_t max);
   int convert_node(int node, DType dtype);
-  int both(int a, int b) { return a < 0 ? b : b < 0 ? a : apply1(ScalarOp::kAnd, bool_, {a, b}); }
+  int both(int a, int b) {
+    return a < 0 ? b : b < 0 ? a : apply_once(ScalarOp::kAnd, bool_, {a, b});
+  }
   int buffer(int v, BufferKind kind);
 
   const Graph& g_;
@@ -170,7 +176,8 @@ class Emitter final : public ExprBuilder {
   std::vector<std::vector<IndexExpr>> store_addresses_;  // for each loop and each of its stores
   std::vector<Index> table_;
   std::vector<size_t> hashes_;
-  std::vector<int> constants_, indices_;  // known nodes
+  std::vector<int> constants_, indices_;          // known nodes
+  std::unordered_multimap<size_t, int> applied_;  // nodes of apply_once by a hash
   std::vector<MemoSlot> memo_;
   std::vector<std::pair<int, int>> buffer_of_;  // (stamp, buffer) for each value
   std::vector<int> level_of_;

@@ -285,6 +285,21 @@ int Emitter::load(int v, int index, int guard) {
   return id;
 }
 
+int Emitter::apply_once(ScalarOp op, DType result, std::initializer_list<int> args) {
+  size_t hash = static_cast<size_t>(op) * 31 + static_cast<size_t>(loop_);
+  for (int arg : args) hash = hash * 1000003 + static_cast<size_t>(arg);
+  const auto [begin, end] = applied_.equal_range(hash);
+  for (auto at = begin; at != end; ++at) {
+    const KernelNode& node = kernel_.nodes[at->second];
+    if (node.op == op && node.dtype == result && node.loop == loop_ &&
+        std::equal(node.args.begin(), node.args.end(), args.begin(), args.end()))
+      return at->second;
+  }
+  const int id = apply1(op, result, args);
+  applied_.emplace(hash, id);
+  return id;
+}
+
 int Emitter::constant_node(DType dtype, const void* bytes) {
   std::array<std::byte, 16> immediate{};
   std::memcpy(immediate.data(), bytes, static_cast<size_t>(itemsize(dtype)));
@@ -309,7 +324,7 @@ int Emitter::convert_node(int node, DType dtype) {
       return is_rounded ? narrow : apply1(ScalarOp::kConvert, dtype, {narrow});
     }
   }
-  return apply1(ScalarOp::kConvert, dtype, {node});
+  return apply_once(ScalarOp::kConvert, dtype, {node});
 }
 
 int Emitter::index_node(const IndexExpr& expr, DType dtype) {
@@ -332,8 +347,8 @@ int Emitter::index_node(const IndexExpr& expr, DType dtype) {
   for (const auto& [node, coefficient] : expr.dynamic) {
     int term = convert_node(node, dtype);
     if (coefficient != 1)
-      term = apply1(ScalarOp::kMul, dtype, {term, integer_node(dtype, coefficient)});
-    out = out < 0 ? term : apply1(ScalarOp::kAdd, dtype, {out, term});
+      term = apply_once(ScalarOp::kMul, dtype, {term, integer_node(dtype, coefficient)});
+    out = out < 0 ? term : apply_once(ScalarOp::kAdd, dtype, {out, term});
   }
   return out;
 }
@@ -344,9 +359,9 @@ int Emitter::start_node(int v, int64_t max) { return clamped_node(pull(v, kScala
 int Emitter::clamped_node(int node, int64_t max) {
   const DType dtype = kernel_.nodes[node].dtype;
   const int64_t bits = 8 * itemsize(dtype) - (is_signed(dtype) ? 1 : 0);
-  if (is_signed(dtype)) node = apply1(ScalarOp::kMax, dtype, {node, integer_node(dtype, 0)});
+  if (is_signed(dtype)) node = apply_once(ScalarOp::kMax, dtype, {node, integer_node(dtype, 0)});
   if (bits >= 63 || max < (int64_t{1} << bits) - 1)
-    node = apply1(ScalarOp::kMin, dtype, {node, integer_node(dtype, max)});
+    node = apply_once(ScalarOp::kMin, dtype, {node, integer_node(dtype, max)});
   return convert_node(node, index_dtype(max));
 }
 
@@ -360,8 +375,8 @@ Index Emitter::piece_index(const GraphOp& op, const IndexPiece& piece, const Ind
         if (!piece.start.empty()) from.offset -= piece.start[term.result_dim];
         const DType dtype = index_dtype(at.shape[term.result_dim]);
         const int dividend = index_node(from, dtype);
-        from =
-            node_expr(apply1(ScalarOp::kDiv, dtype, {dividend, integer_node(dtype, term.divisor)}));
+        from = node_expr(
+            apply_once(ScalarOp::kDiv, dtype, {dividend, integer_node(dtype, term.divisor)}));
       }
       expr.add(from, term.stride);
     }
@@ -406,7 +421,7 @@ int Emitter::gathered_index(const GraphOp& op, int index, int guard) {
 int Emitter::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index& at, int guard) {
   const auto require = [&](ScalarOp comparison, int node, int64_t bound) {
     const int number = integer_node(kernel_.nodes[node].dtype, bound);
-    guard = both(guard, apply1(comparison, bool_, {node, number}));
+    guard = both(guard, apply_once(comparison, bool_, {node, number}));
   };
   for (size_t d = 0; d < at.shape.size(); ++d) {
     const int64_t start = piece.start.empty() ? 0 : piece.start[d];
@@ -436,7 +451,7 @@ int Emitter::piece_guard(const GraphOp& op, const IndexPiece& piece, const Index
     const DType dtype = index_dtype(at.shape[term.result_dim]);
     const int dividend = index_node(from, dtype);
     require(ScalarOp::kEq,
-            apply1(ScalarOp::kRem, dtype, {dividend, integer_node(dtype, term.divisor)}), 0);
+            apply_once(ScalarOp::kRem, dtype, {dividend, integer_node(dtype, term.divisor)}), 0);
   }
   return guard;
 }

@@ -107,6 +107,8 @@ class Memory {
   bool maskable(llvm::Type* element) const;
   llvm::Value* lane_pointers(DType dtype, llvm::Value* pointer, llvm::Value* offsets);
   llvm::Value* lane_pointer(DType dtype, llvm::Value* pointer, llvm::Value* offsets, int lane);
+  llvm::Value* load_each(DType dtype, llvm::FixedVectorType* type, llvm::Value* pointer,
+                         llvm::Value* offsets);
   LaneMask mask_of_pairs(const LaneMask& mask);
   // The real and the imaginary parts of a vector of complex numbers as they are in memory.
   Val parts_of_pairs(llvm::Value* pairs);

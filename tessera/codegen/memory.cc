@@ -266,6 +266,19 @@ Value* Memory::lane_pointer(DType dtype, Value* pointer, Value* offsets, int lan
   return advance(dtype, pointer, b.CreateSExt(offset, b.getInt64Ty()));
 }
 
+// Loads the elements at the offsets one by one. The offsets leave their register in pairs.
+Value* Memory::load_each(DType dtype, FixedVectorType* type, Value* pointer, Value* offsets) {
+  auto& b = ir_.builder;
+  const llvm::Align align(storage(dtype)->getScalarSizeInBits() / 8);
+  Value* out = llvm::PoisonValue::get(type);
+  for (int lane = 0; lane < ir_.lanes; ++lane) {
+    Value* element = b.CreateAlignedLoad(type->getElementType(),
+                                         lane_pointer(dtype, pointer, offsets, lane), align);
+    out = b.CreateInsertElement(out, element, lane);
+  }
+  return out;
+}
+
 Val Memory::gather(DType dtype, Value* pointer, Value* offsets, const LaneMask& mask) {
   auto& b = ir_.builder;
   // Both parts of a complex64 are one element.
@@ -273,6 +286,8 @@ Val Memory::gather(DType dtype, Value* pointer, Value* offsets, const LaneMask& 
   auto* type = FixedVectorType::get(element, ir_.lanes);
   const llvm::Align align(storage(dtype)->getScalarSizeInBits() / 8);
   const auto gathered = [&](Value* base, Value* lanes) -> Value* {
+    if (!lanes && ir_.target.slow_wide_gathers && type->getScalarSizeInBits() == 64)
+      return load_each(dtype, type, base, offsets);
     return b.CreateMaskedGather(type, lane_pointers(dtype, base, offsets), align, lanes,
                                 llvm::Constant::getNullValue(type));
   };

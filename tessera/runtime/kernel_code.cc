@@ -12,22 +12,57 @@
 namespace tessera::runtime {
 namespace {
 
+// Which indices a node depends on: the inner ones of its loop, the last parallel one, others. The
+// code computes a node that does not depend on the innermost index once for a row, or once.
+constexpr unsigned kOnInner = 1, kOnLast = 2, kOnRow = 4;
+
+unsigned dependence(const Affine& address, const Dims& parallel) {
+  const auto moves = [](int64_t stride) { return stride != 0; };
+  unsigned out = std::any_of(address.inner.begin(), address.inner.end(), moves) ? kOnInner : 0U;
+  for (size_t d = 0; d < address.parallel.size(); ++d)
+    if (address.parallel[d] != 0 && parallel[d] > 1)
+      out |= d + 1 == parallel.size() ? kOnLast : kOnRow;
+  return out;
+}
+
+std::vector<unsigned> dependences(const Kernel& kernel) {
+  std::vector<unsigned> out;
+  for (const KernelNode& node : kernel.nodes) {
+    unsigned on = node.kind == NodeKind::kReduced ? kOnLast : 0U;
+    if (node.kind == NodeKind::kLoad || node.kind == NodeKind::kIndex)
+      on = dependence(node.address, kernel.parallel);
+    for (int arg : node.args) on |= out[static_cast<size_t>(arg)];
+    for (const auto& [index, stride] : node.dynamic) on |= out[static_cast<size_t>(index)];
+    if (node.guard >= 0) on |= out[static_cast<size_t>(node.guard)];
+    out.push_back(on);
+  }
+  return out;
+}
+
 // Returns the nanoseconds for one parallel index.
 double parallel_cost(const Kernel& kernel) {
   double inner = 0;
   for (const KernelLoop& loop : kernel.loops) inner += static_cast<double>(loop.extents.elements());
   inner /= static_cast<double>(std::max<size_t>(1, kernel.loops.size()));
+  const double row = kernel.parallel.empty() ? 1 : static_cast<double>(kernel.parallel.back());
+  const std::vector<unsigned> on = dependences(kernel);
   double ns = 0;
-  for (const KernelNode& node : kernel.nodes) {
-    if (node.kind == NodeKind::kScalarOp) ns += scalar_op_info(node.op).cost.ns;
+  for (size_t k = 0; k < kernel.nodes.size(); ++k) {
+    const KernelNode& node = kernel.nodes[k];
+    const double times = on[k] & kOnInner  ? inner
+                         : on[k] & kOnLast ? std::min(1.0, inner)
+                         : on[k] & kOnRow  ? std::min(1.0, inner) / std::max(1.0, row)
+                                           : 0;
+    if (node.kind == NodeKind::kScalarOp) ns += times * scalar_op_info(node.op).cost.ns;
     if (node.kind == NodeKind::kLoad)
-      ns += 0.06 * static_cast<double>(itemsize(node.dtype)) + (node.dynamic.empty() ? 0 : 1);
+      ns += times * (0.06 * static_cast<double>(itemsize(node.dtype)) +
+                     (node.dynamic.empty() || (on[k] & ~kOnRow) == 0 ? 0 : 1));
   }
   for (const KernelLoop& loop : kernel.loops)
     for (const KernelStore& store : loop.stores)
-      ns +=
-          0.06 * static_cast<double>(itemsize(kernel.nodes[static_cast<size_t>(store.node)].dtype));
-  return std::max(0.02, ns * inner);
+      ns += inner * 0.06 *
+            static_cast<double>(itemsize(kernel.nodes[static_cast<size_t>(store.node)].dtype));
+  return std::max(0.02, ns);
 }
 
 // Blocks of the parallel index, for kernels that read an operand across: neighbouring columns of

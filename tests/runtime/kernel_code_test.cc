@@ -167,4 +167,38 @@ TEST(KernelCode, OperandsThatAreReadAcrossAreReadInBlocks) {
 }
 
 }  // namespace
+
+// What a kernel computes once, or once for each row, hardly counts: 40 sines of a number, and of a
+// number for each row.
+TEST(KernelCode, TimesOfWhatIsComputedOnceForARow) {
+  const auto kernel_with = [](int64_t row_stride, int64_t column_stride) {
+    Kernel k;
+    k.parallel = {100, 200};
+    KernelNode load{NodeKind::kLoad, float64}, x = load;
+    load.buffer = x.buffer = 0;
+    load.address.parallel = {200, 1};
+    x.address.parallel = {row_stride, column_stride};
+    k.nodes = {load, x};
+    for (int i = 0; i < 40; ++i) {
+      KernelNode node{NodeKind::kScalarOp, float64};
+      node.op = ScalarOp::kSin;
+      node.args = {static_cast<int>(k.nodes.size()) - 1};
+      k.nodes.push_back(node);
+    }
+    KernelNode sum{NodeKind::kScalarOp, float64};
+    sum.op = ScalarOp::kAdd;
+    sum.args = {0, static_cast<int>(k.nodes.size()) - 1};
+    k.nodes.push_back(sum);
+    k.loops.emplace_back();
+    k.loops[0].stores.push_back({1, {0, {200, 1}, {}}, static_cast<int>(k.nodes.size()) - 1, -1});
+    return k;
+  };
+  const double all = runtime::kernel_ns(kernel_with(200, 1)),
+               rows = runtime::kernel_ns(kernel_with(1, 0)),
+               once = runtime::kernel_ns(kernel_with(0, 0));
+  EXPECT_LT(once, all / 40);
+  EXPECT_GT(rows, once);
+  EXPECT_LT(rows, all / 20);
+}
+
 }  // namespace tessera::kernel_code_test

@@ -25,15 +25,12 @@ int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2
 // Returns whether a body is mostly one chain of dependent operations (a hash, then a polynomial of
 // the hash, or the logarithm of an exponential). The CPU cannot look ahead far enough to overlap
 // such chains, so several vectors are computed side by side (side_by_side.cc), as many as 32 or 16
-// registers can hold. Short chains of float64 that are not elementary functions gain little by four
-// vectors.
+// registers can hold. Functions of float64 have so many constants that only long chains gain by
+// four vectors.
 bool waits_for_itself(int weight, int chain) { return weight > 36 && 2 * chain > weight; }
 int unroll_for_waiting(bool avx512, int lanes, int weight) {
   return avx512 && (lanes > 8 || weight > 80) ? 4 : 2;
 }
-// The largest weight of a body whose elementary functions are computed for four vectors together:
-// their code is four times as long.
-constexpr int kMostTogether = 320;
 
 }  // namespace
 
@@ -237,28 +234,24 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     close_block();
     return;
   }
-  int weight = 0, chain = 0, row = 0, functions = 0;
+  int weight = 0, chain = 0, row = 0;
   bool elementwise = true, folds = false;
   for (size_t l = 0; l < k_.loops.size(); ++l) {
     const Dims& extents = k_.loops[l].extents;
     weight += loop_weight(static_cast<int>(l));
     chain = std::max(chain, loop_chain(static_cast<int>(l)));
-    functions += chains_weight(static_cast<int>(l));
     if (!extents.empty()) row = std::max(row, row_weight(static_cast<int>(l)));
     elementwise = elementwise && extents.empty();
     folds = folds || extents.elements() >= kManyRows;
   }
-  const bool together =
-      elementwise && padded_.empty() && 2 * functions > weight && weight <= kMostTogether;
-  const bool waits = together || (elementwise && waits_for_itself(weight, chain));
+  const bool waits = elementwise && waits_for_itself(weight, chain);
   const bool gathers = gathers_lanes();
   // The code between the loops of a kernel that folds many rows takes little of its time.
-  int unroll = together  ? vectors_together()
-               : waits   ? unroll_for_waiting(ir_.target.avx512, lanes_, weight)
+  int unroll = waits     ? unroll_for_waiting(ir_.target.avx512, lanes_, weight)
                : gathers ? unroll_for_gathers(weight)
                : folds   ? unroll_for_folds(row)
                          : unroll_for_weight(weight);
-  if (k_.parallel.size() > 1 && !together) unroll = unroll_within_row(unroll);
+  if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
   side_by_side_ = waits && padded_.empty() && unroll > 1;
   // The mask of a piece takes about as long as this weight.
   constexpr int kWeightOfPiece = 4;

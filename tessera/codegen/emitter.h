@@ -273,10 +273,7 @@ class KernelEmitter {
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   bool may_read_whole_vectors(const KernelNode& load) const;
-  // These five are in side_by_side.cc.
-  bool is_long_chain(int node) const;
-  int chains_weight(int l) const;
-  int vectors_together() const;
+  // These two are in side_by_side.cc.
   void compute_together(int node);
   void finish_before_stores(int l);
   // The nodes that a loop needs, and their costs (needed_nodes.cc).

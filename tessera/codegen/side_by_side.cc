@@ -1,5 +1,5 @@
 // Vectors that are computed side by side, in kernels that are mostly one chain of dependent
-// operations (random numbers: a hash, then a polynomial of the hash; elementary functions).
+// operations (random numbers: a hash, then a polynomial of the hash).
 //
 // The CPU does not look far enough ahead to overlap such chains if one comes after the other, so
 // the instructions of several vectors must alternate. LLVM keeps the order in which they are
@@ -25,43 +25,13 @@ bool branches(ScalarOp op, DType dtype) {
                               op == ScalarOp::kAsinh || op == ScalarOp::kAcosh);
 }
 
-// The weight of the shortest elementary function of float64.
-constexpr int kShortestFunction = 36;
-
 }  // namespace
 
-// Returns whether the node is an elementary function of float64, which is one chain of dependent
-// operations. Only AVX-512 has registers for the values and the constants of several vectors. The
-// remainder is C's, for one lane after the other.
-bool KernelEmitter::is_long_chain(int node) const {
-  const KernelNode& n = k_.nodes[node];
-  return ir_.target.avx512 && lanes_ <= 8 && n.kind == NodeKind::kScalarOp && n.dtype == float64 &&
-         n.op != ScalarOp::kRem && node_weight(n) >= kShortestFunction;
-}
-
-// Returns the weight of the elementary functions of a loop that is_long_chain is true of.
-int KernelEmitter::chains_weight(int l) const {
-  int weight = 0;
-  for (int id : needed_nodes(l))
-    if (by_lane_[id] && is_long_chain(id)) weight += node_weight(k_.nodes[id]);
-  return weight;
-}
-
-// Returns how many vectors of an elementary function are computed together: no more than a row has.
-// The number of rows is not known (canonical.cc).
-int KernelEmitter::vectors_together() const {
-  constexpr int64_t kMost = 4;
-  if (k_.parallel.size() < 2 || flat_) return kMost;
-  return static_cast<int>(std::clamp<int64_t>(k_.parallel.back() / lanes_, 1, kMost));
-}
-
-// Computes the node for all vectors of the block as one wide vector, if its code branches for rare
-// arguments, so that there is one branch for all of them, or if it is a long chain: LLVM divides
-// each operation of a wide vector into one for each register, so the instructions alternate.
+// Computes the node for all vectors of the block, if its code branches for rare arguments: as one
+// wide vector, so that there is one branch for all of them.
 void KernelEmitter::compute_together(int node) {
   const KernelNode& n = k_.nodes[node];
-  if (n.kind != NodeKind::kScalarOp || is_complex(n.dtype)) return;
-  if (!branches(n.op, n.dtype) && !is_long_chain(node)) return;
+  if (n.kind != NodeKind::kScalarOp || !branches(n.op, n.dtype) || is_complex(n.dtype)) return;
   boost::container::small_vector<Val, 2> args;
   for (int arg : n.args) {
     std::vector<Value*> parts;

@@ -151,10 +151,14 @@ TEST(SideBySide, HowManyVectors) {
     return [=](KernelMaker& m, int x) { return m.op(kTanh, dtype, {x}); };
   };
   EXPECT_EQ(divisions(float32, tanh_of(float32)), 1);
-  EXPECT_EQ(divisions(float64, tanh_of(float64)), 1);  // of four vectors together, below
+  EXPECT_EQ(divisions(float64, tanh_of(float64)), 2);
   EXPECT_EQ(
       divisions(float32, [](KernelMaker& m,
                             int x) { return m.op(kExp, float32, {m.op(kTanh, float32, {x})}); }),
+      4);
+  EXPECT_EQ(
+      divisions(float64, [](KernelMaker& m,
+                            int x) { return m.op(kExp, float64, {m.op(kTanh, float64, {x})}); }),
       4);
   // A power waits for itself only if its base is 2, and then it is no logarithm, which divides.
   const auto power_of = [](std::optional<double> base) {
@@ -169,83 +173,6 @@ TEST(SideBySide, HowManyVectors) {
                         return m.op(kPow, float32, {x, x});
                       }),
             1);
-}
-
-// With AVX-512, functions of float64 are computed for four vectors together, if they are most of
-// the kernel, but for no more vectors than a row has.
-TEST(SideBySide, FunctionsOfFloat64AreComputedTogether) {
-  if (!host_target().avx512) GTEST_SKIP() << "there are too few registers";
-  const auto code_of = [](const Dims& shape, int additions, const std::vector<ScalarOp>& ops) {
-    KernelMaker m;
-    m.k.parallel = shape;
-    m.loop({});
-    // Rows of the operand have a gap between them.
-    const bool rows = shape.size() > 1;
-    const Dims from = rows ? Dims{2 * shape[1], 1} : Dims{1}, to = rows ? Dims{shape[1], 1} : from;
-    int y = m.load(m.buffer(float64, 2 * shape.elements()), {0, from, {}});
-    std::vector<int> sums = {y, y, y, y};
-    for (const ScalarOp op : ops) y = m.op(op, float64, {y});
-    for (int k = 0; k < additions; ++k) {
-      int& sum = sums[static_cast<size_t>(k) % sums.size()];
-      sum = m.op(kAdd, float64, {sum, m.number(float64, k)});
-    }
-    for (const int sum : sums)
-      if (additions > 0) y = m.op(kMul, float64, {y, sum});
-    m.store(m.buffer(float64, shape.elements(), BufferKind::kOutput), {0, to, {}}, y);
-    return compilers().back()->llvm_ir(m.k);
-  };
-  // Functions that do not wait for each other.
-  const auto sum_of = [](int functions) {
-    KernelMaker m;
-    m.k.parallel = {1000};
-    m.loop({});
-    const int x = m.load(m.buffer(float64, 1000), {0, {1}, {}});
-    int sum = x;
-    for (int k = 0; k < functions; ++k) {
-      const int factor = m.op(kMul, float64, {x, m.number(float64, k)});
-      sum = m.op(kAdd, float64, {sum, m.op(kTanh, float64, {factor})});
-    }
-    m.store(m.buffer(float64, 1000, BufferKind::kOutput), {0, {1}, {}}, sum);
-    return compilers().back()->llvm_ir(m.k);
-  };
-  const std::string four = "fdiv <32 x double>", two = "fdiv <16 x double>",
-                    one = "fdiv <8 x double>";
-  EXPECT_EQ(count(code_of({1000}, 0, {kTanh}), four), 1);
-  EXPECT_EQ(count(code_of({1000}, 0, {kTanh, kExp}), four), 1);
-  EXPECT_EQ(count(code_of({1000}, 40, {kTanh}), four), 1);
-  EXPECT_EQ(count(code_of({1000}, 80, {kTanh}), one), 1);
-  EXPECT_EQ(count(sum_of(5), four), 5);
-  EXPECT_EQ(count(sum_of(7), one), 7);
-  EXPECT_EQ(count(code_of({1000, 40}, 0, {kTanh}), four), 1);
-  EXPECT_EQ(count(code_of({1000, 20}, 0, {kTanh}), two), 1);
-  EXPECT_EQ(count(code_of({1000, 12}, 0, {kTanh}), one), 1);
-}
-
-// Rows of 8 elements are computed one vector at a time.
-TEST(SideBySide, FunctionsOfFloat64HaveTheBitsOfOneVector) {
-  constexpr int64_t kRows = 125, kSize = kRows * 8;
-  for (const ScalarOp op : {kTanh, kExp, kExpm1, kLog, kLog1p, kLogistic, kAsin, kAcos, kAtan,
-                            kAtanh, kErf, kErfc, kErfInv, kCbrt, kSin, kTan, kLgamma, kDigamma}) {
-    SCOPED_TRACE(scalar_op_name(op));
-    KernelMaker m;
-    m.k.parallel = {kRows, 8};
-    m.loop({});
-    const int x = m.load(m.buffer(float64, 2 * kSize), {0, {16, 1}, {}});
-    m.store(m.buffer(float64, kSize, BufferKind::kOutput), {0, {8, 1}, {}}, m.op(op, float64, {x}));
-    const Kernel together = function_of(op, float64, kSize);
-    for (KernelCompiler* compiler : compilers()) {
-      Buffers rows(m.k), line(together);
-      for (int64_t i = 0; i < kSize; ++i) {
-        const double value = static_cast<double>(i * 7 % 1000) / 400 - 1.2;
-        rows.data<double>(0)[i / 8 * 16 + i % 8] = value;
-        line.data<double>(0)[i] = value;
-      }
-      compiler->compile(m.k)(rows.pointers().data(), 0, kSize);
-      compiler->compile(together)(line.pointers().data(), 0, kSize);
-      EXPECT_EQ(std::memcmp(rows.raw(1), line.raw(1), kSize * sizeof(double)), 0);
-      EXPECT_TRUE(line.guards_intact());
-    }
-  }
 }
 
 }  // namespace

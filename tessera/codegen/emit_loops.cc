@@ -22,15 +22,18 @@ int unroll_for_folds(int row_weight) { return row_weight <= 12 ? 4 : row_weight 
 // Gathers wait longer than other loads.
 int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2 : 1; }
 
-// Returns whether a body is mostly one chain of dependent operations (a hash, then a polynomial of
-// the hash, or the logarithm of an exponential). The CPU cannot look ahead far enough to overlap
-// such chains, so several vectors are computed side by side (side_by_side.cc), as many as 32 or 16
-// registers can hold. Functions of float64 have so many constants that only long chains gain by
-// four vectors.
-bool waits_for_itself(int weight, int chain) { return weight > 36 && 2 * chain > weight; }
-int unroll_for_waiting(bool avx512, int lanes, int weight) {
-  return avx512 && (lanes > 8 || weight > 80) ? 4 : 2;
+// A body is mostly one chain of dependent operations if it is an elementary function, a hash with a
+// polynomial of the hash, or the logarithm of an exponential. The CPU cannot look ahead far enough
+// to overlap such chains, so several vectors are computed side by side (side_by_side.cc), as many as
+// 32 or 16 registers can hold. Powers of float64 have too many constants for four vectors.
+bool waits_for_itself(int weight, int chain, int least_weight) {
+  return weight > least_weight && 2 * chain > weight;
 }
+constexpr int kFunctionWeight = 12;    // a function of a single operand has more
+constexpr int kSeveralFunctions = 36;  // in float32
+int unroll_for_waiting(bool avx512, bool powers) { return avx512 && !powers ? 4 : 2; }
+// Up to this weight, code of its own for the last elements is worth the time to compile it.
+constexpr int kLightChain = 80;
 
 }  // namespace
 
@@ -244,19 +247,23 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     elementwise = elementwise && extents.empty();
     folds = folds || extents.elements() >= kManyRows;
   }
-  const bool waits = elementwise && waits_for_itself(weight, chain);
+  const bool avx512 = ir_.target.avx512, alone = padded_.empty();
+  const bool waits =
+      elementwise &&
+      waits_for_itself(weight, chain, avx512 && alone ? kFunctionWeight : kSeveralFunctions);
   const bool gathers = gathers_lanes();
   // The code between the loops of a kernel that folds many rows takes little of its time.
-  int unroll = waits     ? unroll_for_waiting(ir_.target.avx512, lanes_, weight)
+  int unroll = waits     ? unroll_for_waiting(avx512, has_powers())
                : gathers ? unroll_for_gathers(weight)
                : folds   ? unroll_for_folds(row)
                          : unroll_for_weight(weight);
   if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
-  side_by_side_ = waits && padded_.empty() && unroll > 1;
+  side_by_side_ = waits && alone && unroll > 1;
   // The mask of a piece takes about as long as this weight.
   constexpr int kWeightOfPiece = 4;
-  const bool one_body = ir_.target.avx512 && (folds ? unroll == 1 : weight > 12) && !gathers &&
-                        !loads_apart() && weight >= kWeightOfPiece * pieces();
+  const bool one_body = avx512 && (folds ? unroll == 1 : weight > 12) && !gathers &&
+                        !loads_apart() && weight >= kWeightOfPiece * pieces() &&
+                        !(side_by_side_ && weight <= kLightChain);
   use_scope(top());
   Value* start = begin;
   if (!one_body) {

@@ -273,8 +273,9 @@ class KernelEmitter {
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   bool may_read_whole_vectors(const KernelNode& load) const;
-  // These two are in side_by_side.cc.
+  // These three are in side_by_side.cc.
   void compute_together(int node);
+  void compute_together(int node, int from, int to);
   void finish_before_stores(int l);
   // The nodes that a loop needs, and their costs (needed_nodes.cc).
   std::vector<int> needed_nodes(int l) const;
@@ -286,6 +287,7 @@ class KernelEmitter {
   int node_weight(const KernelNode& node) const;
   int loop_weight(int l) const;
   int loop_chain(int l) const;
+  bool has_powers() const;  // of float64
   // Returns the cost of the nodes of a loop that change from row to row, with lanes along parallel.
   int row_weight(int l) const;
   int weight_within(int l, int depth) const;  // of nodes at this depth and deeper

@@ -52,6 +52,12 @@ int KernelEmitter::weight_within(int l, int depth) const {
   return weight;
 }
 
+bool KernelEmitter::has_powers() const {
+  return std::any_of(k_.nodes.begin(), k_.nodes.end(), [](const KernelNode& node) {
+    return node.kind == NodeKind::kScalarOp && node.op == ScalarOp::kPow && node.dtype == float64;
+  });
+}
+
 int KernelEmitter::loop_chain(int l) const {
   std::vector<int> until(k_.nodes.size(), 0);  // the heaviest chain that ends with each node
   int longest = 0;

@@ -96,18 +96,21 @@ Scaled scaled_of(Vec x, Denormals denormals) {
   return {exponent, select(x < 0.0, -kNoValue, mantissa)};
 }
 
-Vec divided_by_power(Vec p, Vec exponent) {
+std::optional<Vec> scaled_by_instruction(Vec p, Vec n) {
+  if (!fills_registers(p)) return {};
   const bool wide = p.is_f64();
-  if (fills_registers(p)) {
-    return by_registers(p, -exponent, [&](Value* v, Value* power) {
-      return call(*p.ir,
-                  wide ? Intrinsic::x86_avx512_mask_scalef_pd_256
-                       : Intrinsic::x86_avx512_mask_scalef_ps_256,
-                  wide ? Intrinsic::x86_avx512_mask_scalef_pd_512
-                       : Intrinsic::x86_avx512_mask_scalef_ps_512,
-                  {v, power});
-    });
-  }
+  return by_registers(p, n, [&](Value* v, Value* power) {
+    return call(
+        *p.ir,
+        wide ? Intrinsic::x86_avx512_mask_scalef_pd_256 : Intrinsic::x86_avx512_mask_scalef_ps_256,
+        wide ? Intrinsic::x86_avx512_mask_scalef_pd_512 : Intrinsic::x86_avx512_mask_scalef_ps_512,
+        {v, power});
+  });
+}
+
+Vec divided_by_power(Vec p, Vec exponent) {
+  if (const std::optional<Vec> scaled = scaled_by_instruction(p, -exponent)) return *scaled;
+  const bool wide = p.is_f64();
   // The sum ends in the biased exponent of 2^-exponent; 0 if it is too small for a normal number.
   const double bias = wide ? 1023 : 127, magic = wide ? 0x1.8p52 : 0x1.8p23;
   Vec limited = fast_min(p.like(bias), exponent);

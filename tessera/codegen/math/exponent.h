@@ -2,6 +2,8 @@
 // which zeros, infinities, NaN and negative numbers need no code of their own.
 #pragma once
 
+#include <optional>
+
 #include "tessera/codegen/vec.h"
 
 namespace tessera::codegen {
@@ -16,6 +18,10 @@ struct Scaled {
 };
 enum class Denormals { kPossible, kNone };  // whether x may be denormal
 Scaled scaled_of(Vec x, Denormals denormals = Denormals::kPossible);
+
+// Returns p * 2^n, rounded once, for any integer n, given as a float; nothing if the target has no
+// instruction for it.
+std::optional<Vec> scaled_by_instruction(Vec p, Vec n);
 
 // Returns p / 2^exponent for a small p and the exponent of a number from 1/2^100 on. It may be 0 if
 // the number is not far from the largest. If the exponent is infinite, the result is 0 or NaN.

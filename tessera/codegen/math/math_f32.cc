@@ -33,16 +33,7 @@ Vec power_of_two(Vec n) { return float_of_bits((to_int(n) + bits_of(n).like_int(
 
 // Returns p * 2^n, rounded once, for any integer n in [-252, 254].
 Vec scale(Vec p, Vec n) {
-  auto& b = p.ir->builder;
-  if (p.ir->target.avx512 && (p.width() == 16 || p.width() == 8)) {
-    const bool wide = p.width() == 16;
-    llvm::Value* mask = llvm::ConstantInt::get(b.getIntNTy(wide ? 16 : 8), ~0ULL);
-    std::vector<llvm::Value*> args = {p.v, n.v, p.v, mask};
-    if (wide) args.push_back(b.getInt32(4));  // the current rounding mode
-    return {*p.ir, b.CreateIntrinsic(wide ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
-                                          : llvm::Intrinsic::x86_avx512_mask_scalef_ps_256,
-                                     {}, args)};
-  }
+  if (const std::optional<Vec> scaled = scaled_by_instruction(p, n)) return *scaled;
   Vec half = unary(llvm::Intrinsic::floor, n * 0.5);
   return p * power_of_two(half) * power_of_two(n - half);
 }

@@ -117,7 +117,7 @@ Vec sin_pi_f64(Vec x) {
 }
 
 Vec scale_f64(Vec p, Vec n) {
-  if (p.ir->target.avx512 && p.width() >= 8) return divided_by_power(p, -n);
+  if (const std::optional<Vec> scaled = scaled_by_instruction(p, n)) return *scaled;
   Vec half = round_even(n * 0.5);
   return p * power_of_two(half) * power_of_two(n - half);
 }

@@ -25,13 +25,17 @@ int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2
 // A body is mostly one chain of dependent operations if it is an elementary function, a hash with a
 // polynomial of the hash, or the logarithm of an exponential. The CPU cannot look ahead far enough
 // to overlap such chains, so several vectors are computed side by side (side_by_side.cc), as many as
-// 32 or 16 registers can hold. Powers of float64 have too many constants for four vectors.
+// 32 or 16 registers can hold: eight of an exponential, and two of a power of float64, which has many
+// constants.
 bool waits_for_itself(int weight, int chain, int least_weight) {
   return weight > least_weight && 2 * chain > weight;
 }
 constexpr int kFunctionWeight = 12;    // a function of a single operand has more
 constexpr int kSeveralFunctions = 36;  // in float32
-int unroll_for_waiting(bool avx512, bool powers) { return avx512 && !powers ? 4 : 2; }
+constexpr int kOneExponential = 24, kOneWideExponential = 42;  // in float32, in float64
+int unroll_for_waiting(bool avx512, bool powers, bool light) {
+  return !avx512 || powers ? 2 : light ? 8 : 4;
+}
 // Up to this weight, code of its own for the last elements is worth the time to compile it.
 constexpr int kLightChain = 80;
 
@@ -252,8 +256,10 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
       elementwise &&
       waits_for_itself(weight, chain, avx512 && alone ? kFunctionWeight : kSeveralFunctions);
   const bool gathers = gathers_lanes();
+  const bool light = alone && (k_.parallel.size() == 1 || flat_) &&
+                     weight <= (lanes_ > 8 ? kOneExponential : kOneWideExponential);
   // The code between the loops of a kernel that folds many rows takes little of its time.
-  int unroll = waits     ? unroll_for_waiting(avx512, has_powers())
+  int unroll = waits     ? unroll_for_waiting(avx512, has_powers(), light)
                : gathers ? unroll_for_gathers(weight)
                : folds   ? unroll_for_folds(row)
                          : unroll_for_weight(weight);

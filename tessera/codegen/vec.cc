@@ -118,6 +118,12 @@ Vec polynomial(Vec x, std::span<const double> coefficients) {
   return sum;
 }
 
+Vec polynomial(Vec x, Vec square, std::span<const double> coefficients) {
+  std::vector<double> halves[2];
+  for (size_t i = 0; i < coefficients.size(); ++i) halves[i % 2].push_back(coefficients[i]);
+  return fma(polynomial(square, halves[1]), x, polynomial(square, halves[0]));
+}
+
 llvm::MDNode* unlikely_weights(llvm::LLVMContext& context) {
   return llvm::MDBuilder(context).createBranchWeights(1, 2000);
 }

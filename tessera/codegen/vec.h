@@ -146,6 +146,12 @@ Vec polynomial(Vec x, std::span<const double> coefficients);
 inline Vec polynomial(Vec x, std::initializer_list<double> coefficients) {
   return polynomial(x, std::span<const double>(coefficients.begin(), coefficients.size()));
 }
+// The same for x whose square is known: the even and the odd coefficients are two polynomials of
+// the square, which do not wait for each other, with as many operations.
+Vec polynomial(Vec x, Vec square, std::span<const double> coefficients);
+inline Vec polynomial(Vec x, Vec square, std::initializer_list<double> coefficients) {
+  return polynomial(x, square, std::span<const double>(coefficients.begin(), coefficients.size()));
+}
 llvm::MDNode* unlikely_weights(llvm::LLVMContext& context);
 // Returns the value of `then` if `condition` (an i1) is true, otherwise `otherwise`; `then` is
 // emitted into a block of its own.

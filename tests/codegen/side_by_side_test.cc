@@ -147,7 +147,8 @@ std::string code_of(DType dtype, const std::function<int(KernelMaker&, int)>& f)
 }
 
 // Each of these functions divides once for each vector. Light ones have a loop for the last vectors,
-// with one more division, and heavy ones do not.
+// with one more division, and heavy ones do not. Of the lightest, eight vectors are computed, except
+// in rows that may be short.
 TEST(SideBySide, HowManyVectors) {
   if (!host_target().avx512) GTEST_SKIP() << "other code has two loops";
   const auto divisions = [](DType dtype, const std::function<int(KernelMaker&, int)>& f) {
@@ -161,10 +162,13 @@ TEST(SideBySide, HowManyVectors) {
     return [=](KernelMaker& m, int x) { return m.op(kTanh, dtype, {x}); };
   };
   const auto two_of = [](DType dtype) {
-    return [=](KernelMaker& m, int x) {
-      return m.op(kExp, dtype, {m.op(kTanh, dtype, {x})});
-    };
+    return [=](KernelMaker& m, int x) { return m.op(kExp, dtype, {m.op(kTanh, dtype, {x})}); };
   };
+  const auto logistic_of = [](DType dtype) {
+    return [=](KernelMaker& m, int x) { return m.op(kLogistic, dtype, {x}); };
+  };
+  EXPECT_EQ(divisions(float32, logistic_of(float32)), 9);
+  EXPECT_EQ(divisions(float64, logistic_of(float64)), 9);
   EXPECT_EQ(divisions(float32, tanh_of(float32)), 5);
   EXPECT_EQ(divisions(float64, tanh_of(float64)), 5);
   EXPECT_EQ(divisions(float32, two_of(float32)), 5);
@@ -190,7 +194,7 @@ TEST(SideBySide, HowManyVectors) {
             3);
 }
 
-// The code of a function is one wide vector. A function of float32 that is computed in float64 is
+// The code of a function is one wide vector, of four or eight. A function of float32 that is computed in float64 is
 // two, and a gamma is not joined.
 TEST(SideBySide, FunctionsAreWideVectors) {
   if (!host_target().avx512) GTEST_SKIP() << "only functions with branches are joined";
@@ -200,13 +204,26 @@ TEST(SideBySide, FunctionsAreWideVectors) {
   const auto fmas = [&](DType dtype, ScalarOp op, const std::string& type) {
     return count(function_with(dtype, op), "call " + type + " @llvm.fma");
   };
-  for (const ScalarOp op : {kExp, kLog, kTanh, kLogistic, kLog1p, kAtan}) {
+  for (const ScalarOp op : {kExp, kExpm1, kLogistic}) {
+    EXPECT_GT(fmas(float32, op, "<128 x float>"), 0) << scalar_op_name(op);
+    EXPECT_GT(fmas(float64, op, "<64 x double>"), 0) << scalar_op_name(op);
+  }
+  for (const ScalarOp op : {kLog, kTanh, kLog1p, kAtan}) {
     EXPECT_GT(fmas(float32, op, "<64 x float>"), 0) << scalar_op_name(op);
     EXPECT_GT(fmas(float64, op, "<32 x double>"), 0) << scalar_op_name(op);
   }
   for (const ScalarOp op : {kAsinh, kAcosh, kErfc})
     EXPECT_EQ(count(function_with(float32, op), "fpext <32 x float>"), 2) << scalar_op_name(op);
   EXPECT_EQ(fmas(float64, kLgamma, "<32 x double>"), 0);
+  // Rows of 50 vectors, each with a factor of its own.
+  KernelMaker m;
+  m.k.parallel = {7, 800};
+  m.loop({});
+  const int x = m.load(m.buffer(float32, 5600), {0, {800, 1}, {}});
+  const int factor = m.load(m.buffer(float32, 7), {0, {1, 0}, {}});
+  m.store(m.buffer(float32, 5600, BufferKind::kOutput), {0, {800, 1}, {}},
+          m.op(kExp, float32, {m.op(kMul, float32, {x, factor})}));
+  EXPECT_GT(count(compilers().back()->llvm_ir(m.k), "@llvm.fma.v64f32"), 0);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ Vec log_of(Vec e, Vec f) {
   static constexpr double kLog[] = {0.333334535f, -0.250001252f, 0.199908808f, -0.166468784f,
                                     0.1447763f,   -0.131640717f, 0.104725577f, -0.0451523438f};
   Vec square = f * f;
-  Vec y = polynomial(f, kLog) * (square * f);
+  Vec y = polynomial(f, square, kLog) * (square * f);
   y = fma(e, kLn2Low, y);
   y = fma(square, -0.5, y);
   return fma(e, kLn2High, f + y);

@@ -24,14 +24,14 @@ int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2
 
 // A body is mostly one chain of dependent operations if it is an elementary function, a hash with a
 // polynomial of the hash, or the logarithm of an exponential. The CPU cannot look ahead far enough
-// to overlap such chains, so several vectors are computed side by side (side_by_side.cc), as many as
-// 32 or 16 registers can hold: eight of an exponential, and two of a power of float64, which has many
-// constants.
+// to overlap such chains, so several vectors are computed side by side (side_by_side.cc), as many
+// as 32 or 16 registers can hold: eight of an exponential, and two of a power of float64, which has
+// many constants.
 bool waits_for_itself(int weight, int chain, int least_weight) {
   return weight > least_weight && 2 * chain > weight;
 }
-constexpr int kFunctionWeight = 12;    // a function of a single operand has more
-constexpr int kSeveralFunctions = 36;  // in float32
+// A single function has a greater weight than the first, and several ones than the second.
+constexpr int kFunctionWeight = 12, kSeveralFunctions = 36;
 constexpr int kOneExponential = 24, kOneWideExponential = 42;  // in float32, in float64
 int unroll_for_waiting(bool avx512, bool powers, bool light) {
   return !avx512 || powers ? 2 : light ? 8 : 4;
@@ -251,7 +251,7 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
     elementwise = elementwise && extents.empty();
     folds = folds || extents.elements() >= kManyRows;
   }
-  const bool avx512 = ir_.target.avx512, alone = padded_.empty();
+  const bool avx512 = ir_.target.avx512, alone = padded_.empty() && !stores_halves();
   const bool waits =
       elementwise &&
       waits_for_itself(weight, chain, avx512 && alone ? kFunctionWeight : kSeveralFunctions);
@@ -264,7 +264,7 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
                : folds   ? unroll_for_folds(row)
                          : unroll_for_weight(weight);
   if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
-  side_by_side_ = waits && alone && unroll > 1;
+  side_by_side_ = waits && padded_.empty() && unroll > 1;
   // The mask of a piece takes about as long as this weight.
   constexpr int kWeightOfPiece = 4;
   const bool one_body = avx512 && (folds ? unroll == 1 : weight > 12) && !gathers &&

@@ -288,6 +288,9 @@ class KernelEmitter {
   int loop_weight(int l) const;
   int loop_chain(int l) const;
   bool has_powers() const;  // of float64
+  // Returns whether results are 16-bit floats. Storing a vector of them branches for denormal
+  // numbers, which costs more than a single function gains by other vectors beside it.
+  bool stores_halves() const;
   // Returns the cost of the nodes of a loop that change from row to row, with lanes along parallel.
   int row_weight(int l) const;
   int weight_within(int l, int depth) const;  // of nodes at this depth and deeper

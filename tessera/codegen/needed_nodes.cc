@@ -58,6 +58,14 @@ bool KernelEmitter::has_powers() const {
   });
 }
 
+bool KernelEmitter::stores_halves() const {
+  return std::any_of(k_.loops.begin(), k_.loops.end(), [&](const KernelLoop& loop) {
+    return std::any_of(loop.stores.begin(), loop.stores.end(), [&](const KernelStore& store) {
+      return is_half(k_.buffers[store.buffer].dtype);
+    });
+  });
+}
+
 int KernelEmitter::loop_chain(int l) const {
   std::vector<int> until(k_.nodes.size(), 0);  // the heaviest chain that ends with each node
   int longest = 0;

@@ -146,9 +146,9 @@ std::string code_of(DType dtype, const std::function<int(KernelMaker&, int)>& f)
   return compilers().back()->llvm_ir(m.k);
 }
 
-// Each of these functions divides once for each vector. Light ones have a loop for the last vectors,
-// with one more division, and heavy ones do not. Of the lightest, eight vectors are computed, except
-// in rows that may be short.
+// Each of these functions divides once for each vector. Light ones have a loop for the last
+// vectors, with one more division, and heavy ones do not. Of the lightest, eight vectors are
+// computed, except in rows that may be short.
 TEST(SideBySide, HowManyVectors) {
   if (!host_target().avx512) GTEST_SKIP() << "other code has two loops";
   const auto divisions = [](DType dtype, const std::function<int(KernelMaker&, int)>& f) {
@@ -194,8 +194,8 @@ TEST(SideBySide, HowManyVectors) {
             3);
 }
 
-// The code of a function is one wide vector, of four or eight. A function of float32 that is computed in float64 is
-// two, and a gamma is not joined.
+// The code of a function is one wide vector, of four or eight. A function of float32 that is
+// computed in float64 is two, and a gamma is not joined, nor are results of 16 bits.
 TEST(SideBySide, FunctionsAreWideVectors) {
   if (!host_target().avx512) GTEST_SKIP() << "only functions with branches are joined";
   const auto function_with = [](DType dtype, ScalarOp op) {
@@ -215,6 +215,8 @@ TEST(SideBySide, FunctionsAreWideVectors) {
   for (const ScalarOp op : {kAsinh, kAcosh, kErfc})
     EXPECT_EQ(count(function_with(float32, op), "fpext <32 x float>"), 2) << scalar_op_name(op);
   EXPECT_EQ(fmas(float64, kLgamma, "<32 x double>"), 0);
+  EXPECT_GT(count(function_with(bfloat16, kExp), "@llvm.fma.v16f32"), 0);
+  EXPECT_EQ(count(function_with(bfloat16, kExp), "@llvm.fma.v64f32"), 0);
   // Rows of 50 vectors, each with a factor of its own.
   KernelMaker m;
   m.k.parallel = {7, 800};

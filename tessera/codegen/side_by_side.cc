@@ -3,8 +3,8 @@
 //
 // The CPU does not look far enough ahead to overlap such chains if one comes after the other, so
 // the instructions of several vectors must alternate. On Zen 5 the scheduler holds some 200
-// operations of vectors, so exp of float64 (25 operations in 100 cycles) takes 13 cycles a vector by
-// itself, 10 with four vectors side by side and 9 with eight. LLVM keeps the order in which they
+// operations of vectors, so exp of float64 (25 operations in 100 cycles) takes 13 cycles a vector
+// by itself, 10 with four vectors side by side and 9 with eight. LLVM keeps the order in which they
 // are emitted, node by node, within a block. But it moves what only a later block reads into that
 // block, and so puts one vector after the other if there are branches in between.
 #include <llvm/Analysis/VectorUtils.h>

@@ -7,6 +7,7 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/control/multiply_after_loops.h"
 #include "tessera/fusion/fuse.h"
+#include "tessera/fusion/merge_sorts.h"
 #include "tessera/fusion/rewrites/expected_branches.h"
 #include "tessera/fusion/rewrites/loop_over_rows.h"
 #include "tessera/fusion/rewrites/loop_over_windows.h"
@@ -111,6 +112,7 @@ constexpr Pass kPasses[] = {
     {"split_sorts", Stage::kPartitioned, true, apply<split_sorts>},
     {"partition", Stage::kPartitioned, true, partition_pass},
     {"choose_plan", Stage::kPartitioned, true, choose_plan_pass},
+    {"merge_sorts", Stage::kFused, false, apply<merge_sorts>},
     {"take_expected_branches", Stage::kFused, false, apply<take_expected_branches>},
     {"loop_over_rows", Stage::kFused, false, apply<loop_over_rows>},
     {"unroll_windows", Stage::kFused, false, apply<unroll_windows>},

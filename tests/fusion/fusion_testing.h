@@ -9,6 +9,7 @@
 #include "interpret.h"
 #include "tessera/base/narrow.h"
 #include "tessera/fusion/fuse.h"
+#include "tessera/fusion/merge_sorts.h"
 #include "tessera/fusion/rewrites/expected_branches.h"
 #include "tessera/fusion/rewrites/loop_over_windows.h"
 #include "tessera/fusion/rewrites/simplify.h"
@@ -106,7 +107,8 @@ inline std::vector<Literal> random_inputs(const Function& f, uint32_t seed = 1) 
 
 // Applies the passes before fuse() (compile/pipeline.cc).
 inline Function simplified(const Function& f) {
-  return loop_over_windows(simplify(unroll_windows(take_expected_branches(prune_control(f)))));
+  return loop_over_windows(
+      simplify(unroll_windows(take_expected_branches(merge_sorts(prune_control(f))))));
 }
 
 // Fuses f for one device, runs the schedule, and compares the results with the evaluator. Returns

@@ -50,6 +50,23 @@ class ComparatorOf {
   Function f;
 };
 
+// What is unordered becomes the largest; all else is read back.
+TEST(SortOrderOf, ComparatorsOfOrders) {
+  const std::vector<DType> dtypes{float32, int32, complex64};
+  const SortOrder order{
+      {.operand = 2,
+       .part = KeyPart::kImaginary,
+       .descending = true,
+       .equal_zeros = true,
+       .nans = NanOrder::kLargest},
+      {.operand = 1, .descending = true},
+      {.operand = 0, .nans = NanOrder::kByBits},
+      {.operand = 2, .part = KeyPart::kReal, .equal_zeros = true, .nans = NanOrder::kUnordered}};
+  SortOrder read = order;
+  read[3].nans = NanOrder::kLargest;
+  EXPECT_EQ(order_of(*comparator_of(order, dtypes)), read);
+}
+
 TEST(SortOrderOf, TheUsualComparators) {
   const std::vector<DType> all{float32, int32, complex64, bfloat16,   float64, uint8,
                                bool_,   int64, float16,   complex128, uint32};

@@ -431,7 +431,7 @@ TEST_F(Commands, OptErrors) {
         "contract_sums, multiply_after_loops, split_transforms, split_constants, pin_shardings, "
         "propagate, "
         "expand_custom_partitions, split_lines, split_sorts, partition, choose_plan, "
-        "take_expected_branches, loop_over_rows, unroll_windows, simplify, "
+        "merge_sorts, take_expected_branches, loop_over_rows, unroll_windows, simplify, "
         "loop_over_windows, fuse, "
         "got 'polish'");
   fails("partition", "run the pass propagate first");

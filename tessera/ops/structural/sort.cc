@@ -240,30 +240,24 @@ std::vector<Sample> sort_samples() {
 
 class ComparatorBuilder {
  public:
-  explicit ComparatorBuilder(bool total_order) : total_order_(total_order) {}
-  FunctionRef run(int64_t num_keys, bool descending, std::span<const DType> dtypes) {
+  FunctionRef run(const SortOrder& order, std::span<const DType> dtypes) {
     f_.name = "comparator";
     std::vector<std::pair<ValueId, ValueId>> keys;
     for (DType dtype : dtypes) {
       const ValueId a = f_.add_input({dtype, {}});
       inputs_.emplace_back(a, f_.add_input({dtype, {}}));
     }
-    for (int64_t k = 0; k < num_keys; ++k) {
-      const auto [a, b] = inputs_[k];
-      if (is_complex(dtypes[k])) {
-        for (const OpDef* part : {find_op("stablehlo", "real"), find_op("stablehlo", "imag")}) {
-          const ValueId x = op(*part, part->params, {a}), y = op(*part, part->params, {b});
-          keys.emplace_back(canonical(x), canonical(y));
-        }
-      } else {
-        const ValueId x = canonical(a);
-        keys.emplace_back(x, canonical(b));
-      }
+    for (const SortKey& key : order) {
+      const auto [a, b] = inputs_[static_cast<size_t>(key.operand)];
+      const ValueId x = part(key.part, a), y = part(key.part, b);
+      const ValueId first = canonical(key, x);
+      keys.emplace_back(first, canonical(key, y));
     }
     ValueId before = -1;
     for (size_t k = keys.size(); k-- > 0;) {
       const auto [x, y] = keys[k];
-      const ValueId less = compare(descending ? Comparison::kGt : Comparison::kLt, x, y, true);
+      const ValueId less =
+          compare(order[k].descending ? Comparison::kGt : Comparison::kLt, x, y, true);
       if (before < 0) {
         before = less;
         continue;
@@ -290,18 +284,27 @@ class ComparatorBuilder {
   ValueId number(DType dtype, double value) {
     return op(constant_op, ConstantParams{convert_literal(Literal::scalar(value), dtype), {}}, {});
   }
-  // Returns x with one zero and one NaN in place of all zeros and NaNs.
-  ValueId canonical(ValueId x) {
+  ValueId part(KeyPart part, ValueId x) {
+    if (part == KeyPart::kWhole) return x;
+    const OpDef& def = *find_op("stablehlo", part == KeyPart::kReal ? "real" : "imag");
+    return op(def, def.params, {x});
+  }
+  // Returns x with one zero and one NaN in place of the zeros and NaNs that the key does not
+  // distinguish.
+  ValueId canonical(const SortKey& key, ValueId x) {
     const DType dtype = f_.type(x).dtype;
-    if (!is_floating(dtype) || total_order_) return x;
-    const ValueId is_zero = compare(Comparison::kEq, x, number(dtype, 0), false);
-    const ValueId zero = number(dtype, 0);
-    const ValueId without_sign = op(select_op, NoParams{}, {is_zero, zero, x});
+    if (!is_floating(dtype)) return x;
+    ValueId out = x;
+    if (key.equal_zeros) {
+      const ValueId is_zero = compare(Comparison::kEq, x, number(dtype, 0), false);
+      const ValueId zero = number(dtype, 0);
+      out = op(select_op, NoParams{}, {is_zero, zero, x});
+    }
+    if (key.nans == NanOrder::kByBits) return out;
     const ValueId is_nan = compare(Comparison::kNe, x, x, false);
     const ValueId nan = number(dtype, std::numeric_limits<double>::quiet_NaN());
-    return op(select_op, NoParams{}, {is_nan, nan, without_sign});
+    return op(select_op, NoParams{}, {is_nan, nan, out});
   }
-  bool total_order_;
   Function f_;
   std::vector<std::pair<ValueId, ValueId>> inputs_;
 };
@@ -330,7 +333,11 @@ int64_t interpreted_comparisons() { return comparator_calls; }
 
 FunctionRef sort_comparator(int64_t num_keys, bool descending, bool total_order,
                             std::span<const DType> dtypes) {
-  return ComparatorBuilder(total_order).run(num_keys, descending, dtypes);
+  return comparator_of(default_order(num_keys, descending, total_order, dtypes), dtypes);
+}
+
+FunctionRef comparator_of(const SortOrder& order, std::span<const DType> dtypes) {
+  return ComparatorBuilder().run(order, dtypes);
 }
 
 }  // namespace tessera::ops

@@ -49,4 +49,8 @@ SortOrder default_order(int64_t num_keys, bool descending, bool total_order,
 // order {real ascending, imaginary descending}.
 std::optional<SortOrder> order_of(const Function& comparator);
 
+// Returns a comparator of this order on scalars of these dtypes. NaNs for which the order is
+// NanOrder::kUnordered are the largest.
+FunctionRef comparator_of(const SortOrder& order, std::span<const DType> dtypes);
+
 }  // namespace tessera::ops

@@ -476,7 +476,6 @@ bool Planner::is_slow_in_rows(const Group& group, const GraphOp& fold) const {
 bool Planner::can_join_rows(int i, const Demand& demand) {
   const GraphOp& op = g_.ops[i];
   const GraphValue& value = g_.values[op.results[0]];
-  const GraphValue& operand = g_.values[op.operands[0]];
   Group& group = plan_.groups[demand.group];
   if (!demand.access.plain || group.axes != value.axes) return false;
   if (full(group) || group.extents.size() > kMaxGroupDims) return false;
@@ -484,13 +483,11 @@ bool Planner::can_join_rows(int i, const Demand& demand) {
   if (rank > group.root_rank || !covers_leading(group, rank, demand.access)) return false;
   int64_t inner = 1;
   for (int d = rank; d < group.root_rank; ++d) inner *= group.extents[d];
-  const bool rows = reduces_rows(operand.shape, op.reduction.dims);
+  const bool rows = reduces_rows(g_, op);
   if (inner > 1 && !rows) return false;
   if (rows && rank == group.root_rank && is_slow_in_rows(group, op)) return false;
   for (const auto& [other, family] : group.reductions)
-    if (reduces_rows(g_.values[g_.ops[other].operands[0]].shape, g_.ops[other].reduction.dims) !=
-        rows)
-      return false;
+    if (reduces_rows(g_, g_.ops[other]) != rows) return false;
   return structure(group, rank);
 }
 

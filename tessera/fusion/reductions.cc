@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tessera/base/contains.h"
+#include "tessera/ops/reductions/ordered_fold.h"
 #include "tessera/ops/reductions/reduce.h"
 
 namespace tessera::fusion {
@@ -168,12 +169,19 @@ bool reduces_rows(const Shape& operand, const Dims& reduced) {
   return run >= 8;
 }
 
+bool folds_in_order(const GraphOp& op) { return op.op && op.op->def == &ops::ordered_fold_op; }
+
+bool reduces_rows(const Graph& g, const GraphOp& op) {
+  return !folds_in_order(op) && reduces_rows(g.values[op.operands[0]].shape, op.reduction.dims);
+}
+
 std::vector<int> add_reduction(Graph& g, GraphOp op, const AxisList& axes) {
   const size_t n = op.operands.size() / 2;
   const Shape shape = g.values[op.operands[0]].shape;
   std::sort(op.reduction.dims.begin(), op.reduction.dims.end());
   const DType dtype = g.values[op.operands[0]].dtype;
-  const std::optional<Blocking> blocking = find_blocking(shape, op.reduction.dims, dtype);
+  const std::optional<Blocking> blocking =
+      folds_in_order(op) ? std::nullopt : find_blocking(shape, op.reduction.dims, dtype);
   if (!blocking) return add_plain(g, std::move(op), axes);
 
   // Sums of float16 and bfloat16 are computed in float32, so their partial results stay float32.

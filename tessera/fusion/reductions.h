@@ -19,5 +19,10 @@ std::vector<int> add_reduction(Graph& graph, GraphOp op, const AxisList& axes);
 // Returns whether vector lanes should be along the reduced dimensions: the last dimension of more
 // than one element is reduced and, with those before it that are reduced, long enough.
 bool reduces_rows(const Shape& operand, const Dims& reduced);
+// Returns whether a reduction folds its elements one after the other
+// (ops/reductions/ordered_fold.h).
+bool folds_in_order(const GraphOp& op);
+// Returns whether the reduction has lanes along reduced dimensions, as above; one in order has not.
+bool reduces_rows(const Graph& g, const GraphOp& op);
 
 }  // namespace tessera::fusion

@@ -41,6 +41,29 @@ TEST(UnrollPrefixes, InTheOrderOfTheElements) {
   expect_prefixes(int32, {3, 40, 2}, 1, last_positive, Keeps::kBits);
 }
 
+// Steps y = a y + b of a recurrence, as pairs (a, b); of two results, each needs both arrays.
+TEST(UnrollPrefixes, SeveralArrays) {
+  for (const Shape& shape : {Shape{9}, Shape{300}, Shape{2, 40}})
+    for (const bool reverse : {false, true}) {
+      const int64_t d = shape.rank() - 1;
+      const std::vector<Type> scalars(4, array_type(int32, {}));
+      const auto body = std::make_shared<const Function>(trace(scalars, [](const Arrays& x) {
+        return Arrays{x[0] * x[2], x[1] * x[2] + x[3]};
+      }));
+      Dims size(shape.size(), 1);
+      size[d] = shape[d];
+      Windows w = Windows::of_size(size);
+      (reverse ? w.high : w.low)[d] = shape[d] - 1;
+      const std::vector<Type> types{array_type(int32, shape), array_type(int32, shape),
+                                    array_type(int32, {}), array_type(int32, {})};
+      for (const size_t result : {0, 1})
+        expect_unrolled("reduce_window", types, [&](const Arrays& x) {
+          return Arrays{
+              lax::reduce_window(std::span(x).first(2), std::span(x).subspan(2), body, w)[result]};
+        });
+    }
+}
+
 TEST(UnrollPrefixes, SumsOfLogarithms) {
   expect_prefixes(float64, {100}, 0, log_sum, Keeps::kValues);
   expect_prefixes(float32, {20, 3}, 0, log_sum, Keeps::kValues);

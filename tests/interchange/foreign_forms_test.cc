@@ -584,5 +584,27 @@ TEST(Hints, OfTimeAndOfMemoryAreLeftOut) {
                "expected 1 operand, got 2");
 }
 
+// The branches become selections, since the body of a reduce has elementwise ops.
+TEST(Bodies, OfReduceMayHaveConditionals) {
+  EXPECT_THAT(values<float>(R"(
+    func.func @main() -> tensor<f32> {
+      %x = stablehlo.constant dense<[5.0, 1.0, 4.0, 2.0]> : tensor<4xf32>
+      %z = stablehlo.constant dense<0.0> : tensor<f32>
+      %0 = "stablehlo.reduce"(%x, %z) ({
+      ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+        %1 = stablehlo.compare GE, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+        %2 = "stablehlo.if"(%1) ({
+          stablehlo.return %a : tensor<f32>
+        }, {
+          %3 = stablehlo.add %b, %b : tensor<f32>
+          stablehlo.return %3 : tensor<f32>
+        }) : (tensor<i1>) -> tensor<f32>
+        stablehlo.return %2 : tensor<f32>
+      }) {dimensions = array<i64: 0>} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+      return %0 : tensor<f32>
+    })"),
+              ElementsAre(10));
+}
+
 }  // namespace
 }  // namespace tessera::interchange::foreign_forms_test

@@ -438,6 +438,24 @@ inline const std::vector<Rule>& rules() {
         "([i, j, k, l])->([i, j, m, n], [i, j, o], [i, j]) {i=4, j=2, k=3, l=3, m=3, n=3, o=2} "
         "need_replication={k, l, m, n, o}",
         "([i, j])->([k, l], [m], []) {i=1, j=1, k=1, l=1, m=0} need_replication={i, j, k, l, m}"}},
+      {{"tessera.window_view"},
+       {"([i])->([j, k]) {i=10, j=3, k=8} need_replication={i, j, k}",
+        "([i])->([j, k]) {i=12, j=3, k=3} need_replication={i, j, k}",
+        "([i, j])->([k, l, m, n]) {i=6, j=7, k=2, l=3, m=5, n=3} "
+        "need_replication={i, j, k, l, m, n}",
+        "([i, j])->([k, l, m, n]) {i=2, j=6, k=1, l=2, m=2, n=2} "
+        "need_replication={i, j, k, l, m, n}",
+        "([i, j])->([k, l, m, n]) {i=4, j=5, k=4, l=1, m=1, n=5} "
+        "need_replication={i, j, k, l, m, n}",
+        "([i])->([j, k]) {i=3, j=4, k=0} need_replication={i, j, k}", "([])->([]) {}"}},
+      {{"tessera.ordered_fold"},
+       {"([i, j], [])->([j]) {i=8, j=12} need_replication={i}",
+        "([i, j], [])->([i]) {i=8, j=12} need_replication={j}",
+        "([i, j, k], [])->([j]) {i=3, j=4, k=5} need_replication={i, k}",
+        "([i], [])->([]) {i=9} need_replication={i}",
+        "([i, j], [])->([j]) {i=4, j=3} need_replication={i}",
+        "([i, j], [])->([j]) {i=0, j=4} need_replication={i}",
+        "([i, j], [])->([j]) {i=4, j=0} need_replication={i}"}},
       {{"tessera.first_sorted"},
        {"([i, j])->([i, k], [i, k]) {i=4, j=24, k=3} need_replication={j, k}",
         "([i, k], [i, k])->([j, k], [j, k], [j, k]) {i=24, j=2, k=4} need_replication={i, j}",

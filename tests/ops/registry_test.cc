@@ -4,6 +4,7 @@
 
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/structural/slice.h"
+#include "tessera/ops/structural/window_view.h"
 #include "tests/ops/host_executor.h"
 #include "tests/ops/scalar_interpreter.h"
 
@@ -245,7 +246,9 @@ Literal interpret(const IndexMapping& map, const std::vector<Literal>& operands,
 TEST(Registry, IndexMapsAgreeWithEvaluate) {
   for_each_sample([](const OpDef& def, const Sample& sample, const std::vector<Literal>& operands) {
     const auto* lower = std::get_if<IndexMap>(&def.lower);
-    if (!lower) return;
+    // The map of a view of windows has only the first element of each; fusion adds the others, as
+    // tests/fusion/fold_windows_test.cc shows.
+    if (!lower || as_window_view(Op{.def = &def, .params = sample.params})) return;
     const std::vector<Type> results = def.infer(sample.operands, sample.params);
     EXPECT_EQ(interpret(lower->map(sample.params, sample.operands, results), operands, results[0]),
               def.evaluate(operands, sample.params)[0]);

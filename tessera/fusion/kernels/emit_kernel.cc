@@ -153,8 +153,7 @@ EmittedKernel Emitter::attempt() {
   set_dimensions();
   order_loops();
   bool rows = group.structured && group.reductions.empty();
-  for (const auto& [op, family] : group.reductions)
-    rows = rows || reduces_rows(g_.values[g_.ops[op].operands[0]].shape, g_.ops[op].reduction.dims);
+  for (const auto& [op, family] : group.reductions) rows = rows || reduces_rows(g_, g_.ops[op]);
   kernel_.vectorize = rows ? Kernel::Vectorize::kInner : Kernel::Vectorize::kParallel;
   int64_t written = 0;
   for (const GroupOutput& output : group.outputs)
@@ -226,6 +225,10 @@ void Emitter::arrange_transposes() {
 // transposed operand.
 void Emitter::choose_lanes() {
   if (scratch_bytes_ > 0) return;
+  const auto& folded = plan_group_->reductions;
+  if (std::any_of(folded.begin(), folded.end(),
+                  [&](const auto& r) { return folds_in_order(g_.ops[r.first]); }))
+    return;
   const bool folds = std::any_of(kernel_.loops.begin(), kernel_.loops.end(),
                                  [](const KernelLoop& l) { return !l.reductions.empty(); });
   if (!folds) return;

@@ -7,6 +7,7 @@
 #include "tessera/fusion/kernels/emit_kernel.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/indexing/indexed_windows.h"
+#include "tessera/ops/structural/window_view.h"
 
 namespace tessera::fusion {
 namespace {
@@ -367,6 +368,7 @@ int Emitter::clamped_node(int node, int64_t max) {
 
 Index Emitter::piece_index(const GraphOp& op, const IndexPiece& piece, const Index& at) {
   Index out{.shape = g_.values[op.operands[piece.operand]].shape};
+  const ops::WindowViewParams* windows = op.op ? ops::as_window_view(*op.op) : nullptr;
   for (const IndexTerm& term : piece.terms) {
     IndexExpr expr = constant_expr(term.offset);
     if (term.result_dim >= 0) {
@@ -383,6 +385,8 @@ Index Emitter::piece_index(const GraphOp& op, const IndexPiece& piece, const Ind
     if (term.dynamic >= 0)
       expr.add(node_expr(start_node(op.operands[term.dynamic], term.dynamic_max)),
                term.dynamic_stride);
+    // The view's first dimensions are the positions in a window, which its map does not have.
+    if (windows) expr.add(at.dims[out.dims.size()], windows->dilation[out.dims.size()]);
     out.dims.push_back(std::move(expr));
   }
   return out;

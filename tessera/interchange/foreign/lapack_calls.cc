@@ -28,6 +28,7 @@
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 #include "tessera/ops/structural/sort.h"
+#include "tessera/ops/structural/sort_order.h"
 
 namespace tessera::interchange::foreign {
 namespace {
@@ -288,10 +289,16 @@ const Targets& targets() {
 SortParams sort_by(const Call& call, const Values& x, int64_t dimension, FunctionRef comparator) {
   std::vector<DType> dtypes;
   for (ValueId v : x) dtypes.push_back(call.type(v).dtype);
-  for (bool descending : {false, true}) {
-    const SortParams simple_sort{dimension, true, 1, descending};
-    if (equal_functions(sort_comparator(1, descending, false, dtypes), comparator))
-      return simple_sort;
+  // The first elements of a sort by a default order are selected
+  // (fusion/rewrites/simplify_sorts.h).
+  std::optional<SortOrder> order = order_of(*comparator);
+  if (order) {
+    for (SortKey& key : *order)
+      if (key.nans == NanOrder::kUnordered) key.nans = NanOrder::kLargest;
+    for (bool descending : {false, true})
+      for (bool total : {false, true})
+        if (*order == default_order(1, descending, total, dtypes))
+          return {dimension, true, 1, descending, total};
   }
   return {dimension, true, 1, false, false, std::move(comparator)};
 }

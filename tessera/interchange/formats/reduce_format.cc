@@ -3,8 +3,10 @@
 
 #include "tessera/interchange/formats/formats.h"
 #include "tessera/ir/append_ops.h"
+#include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
 #include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/reductions/scalar_body.h"
 #include "tessera/ops/reductions/written_kind.h"
 
 namespace tessera::interchange::formats {
@@ -105,7 +107,8 @@ void parse_reduce(OpScanner& scanner, OpReader& reader) {
 OpParams read_reduce(const OpDef&, OpReader& reader) {
   if (reader.text.regions.size() != 1)
     reader.error(fmt::format("expected one region, got {}", reader.text.regions.size()));
-  const FunctionRef body = plain_body(reader.text.regions[0]);
+  FunctionRef body = plain_body(reader.text.regions[0]);
+  if (std::any_of(body->ops.begin(), body->ops.end(), is_control_flow)) body = scalar_body(*body);
   // Maxima and minima of complex numbers are no ReduceKind, so they keep their bodies.
   const bool complex = !body->inputs.empty() && is_complex(body->type(body->inputs[0]).dtype);
   ReduceParams p{reader.require_dims("dimensions"),

@@ -8,7 +8,6 @@
 #include "tessera/base/fork.h"
 #include "tessera/base/narrow.h"
 #include "tessera/base/visit_dtype.h"
-#include "tessera/ir/append_ops.h"
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/op.h"
@@ -16,6 +15,7 @@
 #include "tessera/ops/core/tracer.h"
 #include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/reductions/reduce_internal.h"
+#include "tessera/ops/reductions/scalar_body.h"
 #include "tessera/ops/reductions/unroll_reduce.h"
 
 namespace tessera::ops {
@@ -78,30 +78,6 @@ void check_body(const Function& body, std::span<const Type> x) {
         !scalars(op.results))
       type_error(kReduceOp, "expected a body of elementwise ops on scalars, got {}.{}",
                  op.def->dialect, op.def->name);
-}
-
-// Appends the ops of `from`, replacing calls by their bodies and leaving out reshapes of scalars.
-// Returns the outputs.
-ValueIds append_scalar_ops(const Function& from, const ValueIds& inputs, Function& out) {
-  return append_ops(from, inputs, [&](const Op& op, ValueIds operands) {
-    if (const FunctionRef callee = callee_of(op)) return append_scalar_ops(*callee, operands, out);
-    if (std::holds_alternative<IndexMap>(op.def->lower) && operands.size() == 1 &&
-        from.type(op.operands[0]).same_array(from.type(op.results[0])) &&
-        from.type(op.operands[0]).shape.empty())
-      return operands;
-    return out.add_op(*op.def, op.params, std::move(operands), from.types_of(op.results),
-                      op.source);
-  });
-}
-
-FunctionRef scalar_body(const Function& body) {
-  auto out = std::make_shared<Function>();
-  out->name = body.name;
-  ValueIds inputs;
-  for (ValueId v : body.inputs) inputs.push_back(out->add_input(body.type(v)));
-  const ValueIds outputs = append_scalar_ops(body, inputs, *out);
-  out->outputs.assign(outputs.begin(), outputs.end());
-  return out;
 }
 
 std::vector<Type> infer_reduce(std::span<const Type> operands, const ReduceParams& p) {

@@ -7,7 +7,10 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/fold_body.h"
+#include "tessera/ops/reductions/fold_windows.h"
 #include "tessera/ops/reductions/reduce.h"
+#include "tessera/ops/reductions/scalar_body.h"
 #include "tessera/ops/reductions/unroll_prefixes.h"
 #include "tessera/ops/reductions/window_slices.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -195,11 +198,6 @@ class WindowFolder {
   const Windows& windows_;
 };
 
-bool is_pointwise(const Function& body) {
-  return std::all_of(body.ops.begin(), body.ops.end(),
-                     [](const Op& op) { return std::holds_alternative<Pointwise>(op.def->lower); });
-}
-
 bool unrolls(const Windows& w, const Shape& shape) {
   int64_t remainders = 1;
   for (int64_t d = 0; d < shape.rank(); ++d) {
@@ -229,10 +227,16 @@ FlatFn unrolled_fold(const OpParams& params, std::span<const Type> operands, con
   const bool extremum = p.kind == ReduceKind::kMin || p.kind == ReduceKind::kMax;
   bool reverse = false;
   const int64_t along = cumulative_dim(windows, shape, &reverse);
-  if (p.kind == ReduceKind::kCustom && along >= 0 && shape.elements() > 0 && is_pointwise(*p.body))
-    return [body = p.body, along, reverse](const std::vector<Array>& x) {
-      return std::vector<Array>{unrolled_prefixes(body, x[0], x[1], along, reverse)};
+  if (p.kind == ReduceKind::kCustom && shape.elements() > 0 && !is_narrow(dtype)) {
+    const FunctionRef body = scalar_body(*p.body);
+    if (!is_elementwise(*body)) return nullptr;
+    return [=](const std::vector<Array>& x) {
+      const auto middle = x.begin() + static_cast<ptrdiff_t>(x.size() / 2);
+      const std::vector<Array> arrays(x.begin(), middle), inits(middle, x.end());
+      return along >= 0 ? unrolled_prefixes(body, arrays, inits, along, reverse)
+                        : folded_windows(*body, arrays, inits, windows);
     };
+  }
   if (along >= 0 || p.kind > ReduceKind::kOr || shape.elements() == 0 || is_narrow(dtype))
     return nullptr;
   if ((dtype == bool_ && !logical) || (extremum && is_complex(dtype))) return nullptr;

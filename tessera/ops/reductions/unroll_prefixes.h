@@ -17,10 +17,10 @@
 
 namespace tessera::ops {
 
-// Returns the prefix folds of `x` along dimension d, beginning with `init`, in the order of the
-// elements, or from the last one on with `reverse`. The body is a pointwise, associative function
-// of two scalars.
-Array unrolled_prefixes(const FunctionRef& body, const Array& x, const Array& init, int64_t d,
-                        bool reverse);
+// Returns the prefix folds of arrays of one shape along dimension d, beginning with the scalars
+// `inits`, in the order of the elements, or from the last one on with `reverse`. The body is a
+// pointwise, associative function (acc..., x...) -> acc... of scalars.
+std::vector<Array> unrolled_prefixes(const FunctionRef& body, const std::vector<Array>& x,
+                                     const std::vector<Array>& inits, int64_t d, bool reverse);
 
 }  // namespace tessera::ops

@@ -1,8 +1,11 @@
 #include "tessera/ops/reductions/unroll_reduce.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "tessera/ops/core/elementwise.h"
+#include "tessera/ops/reductions/fold_body.h"
+#include "tessera/ops/reductions/fold_parts.h"
 #include "tessera/ops/reductions/reduce.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
@@ -49,8 +52,15 @@ int64_t most_elements(ReduceKind kind, DType dtype) {
 }  // namespace
 
 FlatFn unrolled_reduce(const OpParams& params, std::span<const Type> operands, const Type& result) {
-  if (operands.size() != 2) return nullptr;  // a fold of several arrays at once
   const auto& p = params.as<ReduceParams>();
+  if (p.kind == ReduceKind::kCustom && operands[0].elements() > 0 &&
+      operands[0].elements() <= std::numeric_limits<int32_t>::max() &&
+      !is_narrow(operands[0].dtype) && !is_commutative(*p.body))
+    return [p](const std::vector<Array>& x) {
+      const auto middle = x.begin() + static_cast<ptrdiff_t>(x.size() / 2);
+      return folded_in_parts(*p.body, {x.begin(), middle}, {middle, x.end()}, p.dims);
+    };
+  if (operands.size() != 2) return nullptr;  // a fold of several arrays at once
   const Type& x = operands[0];
   const Fold fold = fold_of(p.kind);
   int64_t elements = 1;

@@ -14,7 +14,8 @@
 
 namespace tessera::ops {
 
-// The unroll rule of reduce (ops/core/unroll_rule.h): null unless one array of integers is folded
+// The unroll rule of reduce (ops/core/unroll_rule.h). A fold by a body that may not be commutative
+// is divided into parts (fold_parts.h). Of all others, null unless one array of integers is folded
 // by a known kind other than argmin and argmax, or one of bools by `and` or `or`, over 1 to 4
 // elements, or one of float32, float64 or complex numbers is added or multiplied over 1 element.
 FlatFn unrolled_reduce(const OpParams& params, std::span<const Type> operands, const Type& result);

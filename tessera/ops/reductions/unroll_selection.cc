@@ -7,6 +7,9 @@
 #include "tessera/ops/core/constant.h"
 #include "tessera/ops/core/elementwise.h"
 #include "tessera/ops/core/select.h"
+#include "tessera/ops/reductions/fold_body.h"
+#include "tessera/ops/reductions/fold_windows.h"
+#include "tessera/ops/reductions/scalar_body.h"
 #include "tessera/ops/reductions/select_and_scatter.h"
 #include "tessera/ops/reductions/window_slices.h"
 #include "tessera/ops/structural/broadcast.h"
@@ -135,14 +138,23 @@ class Selection {
 FlatFn unrolled_selection(const OpParams& params, std::span<const Type> operands, const Type&) {
   const auto& p = params.as<SelectAndScatterParams>();
   const DType dtype = operands[0].dtype;
-  if (p.kind == SelectKind::kCustom || p.scatter || dtype == bool_ || is_narrow(dtype) ||
-      operands[0].elements() == 0 || operands[1].elements() == 0)
-    return nullptr;
-  if (p.size.elements() > kMostChoices || p.strides.elements() > kMostPhases ||
+  if (dtype == bool_ || is_narrow(dtype) || operands[0].elements() == 0 ||
+      operands[1].elements() == 0 ||
       std::any_of(p.low.begin(), p.low.end(), [](int64_t n) { return n < 0; }))
     return nullptr;
-  return [p](const std::vector<Array>& x) {
-    return std::vector<Array>{Selection(p, x[0], x[1]).run(x[2])};
+  if (p.kind != SelectKind::kCustom && !p.scatter && p.size.elements() <= kMostChoices &&
+      p.strides.elements() <= kMostPhases)
+    return [p](const std::vector<Array>& x) {
+      return std::vector<Array>{Selection(p, x[0], x[1]).run(x[2])};
+    };
+  SelectAndScatterParams q = p;
+  for (FunctionRef* body : {&q.select, &q.scatter}) {
+    if (!*body) continue;
+    *body = scalar_body(**body);
+    if (!is_elementwise(**body)) return nullptr;
+  }
+  return [q](const std::vector<Array>& x) {
+    return std::vector<Array>{selected_and_scattered(q, x[0], x[1], x[2])};
   };
 }
 

@@ -204,7 +204,8 @@ void check_first(DType dtype, const Shape& shape, int64_t dimension, int64_t cou
 TEST(FirstByKeys, AreTheFirstOfTheSort) {
   std::mt19937 rng(5);
   for (DType dtype : kAll)
-    for (int64_t count : {0, 1, 3, 8, 9, 18, 19, 40, 300}) check_first(dtype, {2, 300}, 1, count, rng);
+    for (int64_t count : {0, 1, 3, 8, 9, 18, 19, 40, 300})
+      check_first(dtype, {2, 300}, 1, count, rng);
   check_first(float32, {3, 500, 4}, 1, 5, rng);
   check_first(float32, {1000}, 0, 249, rng);
   check_first(float64, {2000, 3}, 0, 7, rng);

@@ -33,7 +33,12 @@ int kernel_lanes(const Kernel& kernel, int vector_bytes) {
       if (floating) widest = std::max(widest, register_bytes(r.accumulate));
     }
   }
-  return static_cast<int>(vector_bytes / widest);
+  auto lanes = static_cast<int>(vector_bytes / widest);
+  // Rows of a transposed array that do not fill a vector take a part of one.
+  constexpr int kLeast = 16;
+  if (has_tile_loads(kernel))
+    while (lanes > kLeast && !fill_lanes(kernel, lanes)) lanes /= 2;
+  return lanes;
 }
 
 KernelEmitter::KernelEmitter(const Kernel& kernel, Ir& ir, llvm::Function* function)

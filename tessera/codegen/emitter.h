@@ -35,6 +35,12 @@ void emit_kernel(const Kernel& kernel, const Target& target, llvm::Module& modul
                  const std::string& name);
 // Sets the attributes of every function: the CPU, and that it does not throw.
 void set_function_attributes(llvm::Function& function, const Target& target);
+// Returns whether the kernel computes elements one by one, some of them from transposed loads that
+// tiles may replace (tiles.cc).
+bool has_tile_loads(const Kernel& kernel);
+// Returns whether rows have enough elements for vectors of so many lanes. Fewer would leave too
+// many lanes without work.
+bool fill_lanes(const Kernel& kernel, int lanes);
 // Returns the number of lanes of every vector of the kernel.
 int kernel_lanes(const Kernel& kernel, int vector_bytes);
 
@@ -109,6 +115,8 @@ class Memory {
   llvm::Value* lane_pointer(DType dtype, llvm::Value* pointer, llvm::Value* offsets, int lane);
   llvm::Value* load_each(DType dtype, llvm::FixedVectorType* type, llvm::Value* pointer,
                          llvm::Value* offsets);
+  llvm::Value* gather_halves_of_words(llvm::Value* pointer, llvm::Value* offsets,
+                                      llvm::Value* lanes);
   LaneMask mask_of_pairs(const LaneMask& mask);
   // The real and the imaginary parts of a vector of complex numbers as they are in memory.
   Val parts_of_pairs(llvm::Value* pairs);

@@ -96,7 +96,6 @@ void KernelEmitter::find_middle() {
     return node.kind == NodeKind::kLoad && node.guard >= 0;
   });
   if (!guarded || !along_parallel_ || single_ || tile_rows_ > 0) return;
-  if (flat_ && pieces() == 0) return;
   if (k_.parallel.size() == 1 && turns_.empty()) return;
   const size_t rank = k_.parallel.size();
   std::vector<std::optional<Threshold>> thresholds(k_.nodes.size());

@@ -21,9 +21,6 @@ using llvm::Value;
 
 namespace {
 
-// Fewer columns would leave too many lanes without work.
-bool fill_lanes(const Kernel& kernel, int lanes) { return 4 * kernel.parallel.back() >= 3 * lanes; }
-
 // Returns whether the load is replaced by a tile, if its kernel has the shape for it.
 bool is_tile_load(const KernelNode& node) {
   return node.kind == NodeKind::kLoad && node.guard < 0 && node.dynamic.empty() &&
@@ -170,6 +167,15 @@ Val Memory::row_of_tile(DType dtype, llvm::AllocaInst* tile, Value* row) {
   return from_storage(dtype, b.CreateLoad(vector, b.CreateGEP(vector, tile, row)));
 }
 
+bool fill_lanes(const Kernel& kernel, int lanes) { return 4 * kernel.parallel.back() >= 3 * lanes; }
+
+bool has_tile_loads(const Kernel& kernel) {
+  return kernel.parallel.size() >= 2 && kernel.vectorize == Kernel::Vectorize::kParallel &&
+         std::all_of(kernel.loops.begin(), kernel.loops.end(),
+                     [](const KernelLoop& loop) { return loop.extents.empty(); }) &&
+         std::any_of(kernel.nodes.begin(), kernel.nodes.end(), is_tile_load);
+}
+
 bool has_tiles(const Kernel& given) {
   const Kernel kernel = canonical(given);
   return kernel.parallel.size() >= 2 &&
@@ -192,10 +198,7 @@ Val KernelEmitter::load_from_tile(int node) {
 void KernelEmitter::find_tiles() {
   tile_of_.assign(k_.nodes.size(), -1);
   const size_t rank = k_.parallel.size();
-  if (!along_parallel_ || single_ || rank < 2 || !turns_.empty()) return;
-  if (!fill_lanes(k_, lanes_)) return;
-  for (const KernelLoop& loop : k_.loops)
-    if (!loop.extents.empty()) return;
+  if (single_ || !turns_.empty() || !has_tile_loads(k_) || !fill_lanes(k_, lanes_)) return;
   for (const KernelNode& node : k_.nodes)
     if (node.kind == NodeKind::kLoad && written_[node.buffer]) return;
   const int64_t most = k_.parallel[rank - 2], in_run = std::min(kMostInRun, lanes_);

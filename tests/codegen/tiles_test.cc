@@ -65,6 +65,18 @@ TEST(Tiles, AreTransposedInRegisters) {
       }
 }
 
+// Rows of few elements take a part of a vector instead of gathers.
+TEST(Tiles, ShortRows) {
+  for (DType f : {int8, int16, bool_})
+    for (int64_t columns : {12, 16, 24, 32}) {
+      SCOPED_TRACE(::testing::Message() << dtype_name(f) << " " << columns);
+      const Kernel kernel = transposed(f, f, 5, 32, columns);
+      for (int pieces : {1, 4}) check(kernel, 0, pieces);
+      for (KernelCompiler* compiler : compilers())
+        EXPECT_EQ(compiler->llvm_ir(kernel).find("gather"), std::string::npos);
+    }
+}
+
 TEST(Tiles, EveryDtype) {
   for (DType f : {float32, float64, float16, bfloat16, int8, int16, int32, int64, bool_, complex64})
     for (int64_t rows : {3, 8, 17, 75})

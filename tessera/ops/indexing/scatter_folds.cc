@@ -10,6 +10,7 @@
 #include "tessera/base/bfloat16_bits.h"
 #include "tessera/base/workspace.h"
 #include "tessera/ops/core/fold_element.h"
+#include "tessera/ops/indexing/scatter_float16.h"
 
 namespace tessera::ops {
 namespace {
@@ -278,6 +279,8 @@ ScatterFolds sets_of(DType dtype) {
 }  // namespace
 
 ScatterFolds scatter_folds(ScatterKind kind, DType dtype) {
+  if (dtype == float16 && kind != ScatterKind::kSet && kind != ScatterKind::kCustom)
+    if (const std::optional<ScatterFolds> folds = scatter_folds_of_float16(kind)) return *folds;
   switch (kind) {
     case ScatterKind::kSet:
       return sets_of(dtype);

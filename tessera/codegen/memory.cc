@@ -279,8 +279,8 @@ Value* Memory::load_each(DType dtype, FixedVectorType* type, Value* pointer, Val
   return out;
 }
 
-// Gathers 16-bit elements as the aligned words of 32 bits that contain them. There are no gathers of
-// less, and LLVM would load lane by lane. (That takes as long for elements of 8 bits.)
+// Gathers 16-bit elements as the aligned words of 32 bits that contain them. There are no gathers
+// of less, and LLVM would load lane by lane. (That takes as long for elements of 8 bits.)
 //
 // Example: elements 5 and 2 of numbers that begin in the middle of a word are numbers 6 and 3 from
 // the beginning of that word on: the low half of word 3 and the high half of word 1.
@@ -317,30 +317,25 @@ Val Memory::gather(DType dtype, Value* pointer, Value* offsets, const LaneMask& 
     return b.CreateMaskedGather(type, lane_pointers(dtype, base, offsets), align, lanes,
                                 llvm::Constant::getNullValue(type));
   };
-  if (dtype == complex128) {
-    // Both parts are one load, unless it is masked.
-    const auto masked = [&] {
-      Value* imaginary = b.CreateGEP(element, pointer, b.getInt64(1));
-      return pairs_of_parts({gathered(pointer, mask.lanes), gathered(imaginary, mask.lanes)});
-    };
-    const auto whole = [&] {
-      std::vector<Value*> numbers;
-      for (int i = 0; i < ir_.lanes; ++i)
-        numbers.push_back(b.CreateAlignedLoad(FixedVectorType::get(element, 2),
-                                              lane_pointer(dtype, pointer, offsets, i), align));
-      return joined(std::move(numbers));
-    };
-    return parts_of_pairs(mask.full    ? choose(b, mask.full, whole, masked)
-                          : mask.lanes ? masked()
-                                       : whole());
-  }
-  Value* loaded = mask.full ? choose(
-                                  b, mask.full, [&] { return gathered(pointer, nullptr); },
-                                  [&] { return gathered(pointer, mask.lanes); })
-                            : gathered(pointer, mask.lanes);
-  if (dtype != complex64) return from_storage(dtype, loaded);
-  return parts_of_pairs(
-      b.CreateBitCast(loaded, FixedVectorType::get(storage(dtype), 2 * ir_.lanes)));
+  const auto masked = [&]() -> Value* {
+    if (dtype == complex64)
+      return b.CreateBitCast(gathered(pointer, mask.lanes),
+                             FixedVectorType::get(storage(dtype), 2 * ir_.lanes));
+    if (dtype != complex128) return gathered(pointer, mask.lanes);
+    Value* imaginary = b.CreateGEP(element, pointer, b.getInt64(1));
+    return pairs_of_parts({gathered(pointer, mask.lanes), gathered(imaginary, mask.lanes)});
+  };
+  const auto whole = [&]() -> Value* {
+    if (!is_complex(dtype)) return gathered(pointer, nullptr);
+    // A load for each number, which has both parts, takes less time than a gather.
+    std::vector<Value*> numbers;
+    for (int i = 0; i < ir_.lanes; ++i)
+      numbers.push_back(b.CreateAlignedLoad(FixedVectorType::get(storage(dtype), 2),
+                                            lane_pointer(dtype, pointer, offsets, i), align));
+    return joined(std::move(numbers));
+  };
+  Value* loaded = mask.full ? choose(b, mask.full, whole, masked) : mask.lanes ? masked() : whole();
+  return is_complex(dtype) ? parts_of_pairs(loaded) : from_storage(dtype, loaded);
 }
 
 Val Memory::load_scalar(DType dtype, Value* pointer, Value* guard) {

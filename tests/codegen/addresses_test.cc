@@ -120,6 +120,28 @@ TEST(DynamicLoads, SliceAndGather) {
   }
 }
 
+// Elements of 16 bits are gathered as halves of words, whether the array begins with a whole word
+// or in the middle of one.
+TEST(DynamicLoads, HalvesOfWords) {
+  for (DType f : {int16, float16})
+    for (int64_t begin : {0, 1}) {
+      KernelMaker m;
+      const int64_t n = 70;
+      const int x = m.buffer(f, 121), at = m.buffer(int32, n),
+                y = m.buffer(f, n, BufferKind::kOutput);
+      m.k.parallel = {n};
+      m.loop({});
+      const int i = m.load(at, {0, {1}, {}});
+      m.store(y, {0, {1}, {}}, m.load(x, {begin, {0}, {}}, 0, -1, {{i, 1}}));
+      check(m.k, 0, 2, [&](Buffers& b) {
+        for (int64_t k = 0; k < n; ++k) b.data<int32_t>(at)[k] = static_cast<int32_t>(k * 31 % 120);
+      });
+      if (!host_target().avx512) continue;
+      EXPECT_EQ(KernelCompiler::process().llvm_ir(m.k).find("i16> @llvm.masked.gather"),
+                std::string::npos);
+    }
+}
+
 // Broadcasts, a strided and a reversed operand, and transposes, of rank 3. The range of elements is
 // divided at unaligned positions.
 TEST(Addresses, ManyLayouts) {

@@ -235,6 +235,7 @@ void KernelEmitter::emit_flat_columns(Value* begin, Value* end) {
 void KernelEmitter::emit_columns(Value* begin, Value* end) {
   std::vector<Value*> none;
   masks_.clear();
+  if (copies_rows()) return copy_columns(begin, end);
   if (single_) {
     open_block(begin);
     emit_lane_block(1);

@@ -281,6 +281,9 @@ class KernelEmitter {
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);
   bool may_fill_vectors(const KernelStore& store) const;
   bool may_read_whole_vectors(const KernelNode& load) const;
+  // These two are in copied_rows.cc.
+  bool copies_rows() const;
+  void copy_columns(Value* begin, Value* end);
   // These three are in side_by_side.cc.
   void compute_together(int node);
   void compute_together(int node, int from, int to);

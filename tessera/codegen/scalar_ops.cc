@@ -84,6 +84,7 @@ Vec emit_or_call(Ir& ir, ScalarOp op, Vec x, Vec y, Vec z) {
     if (const std::optional<Vec> power = power_of_constant(x, y)) return *power;
     if (is_two(x)) return emit_float_op(op, x, y, z);
   }
+  if (op == ScalarOp::kAtan2 && is_one(y)) return emit_or_call(ir, ScalarOp::kAtan, x, {}, {});
   if (!ir.long_functions || op_weight(op, x.is_f64() ? float64 : float32) < kElementary)
     return emit_float_op(op, x, y, z);
   auto& [lengths, in_line] = *ir.long_functions;

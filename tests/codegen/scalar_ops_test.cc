@@ -82,5 +82,28 @@ TEST(LongFunctions, CalledOnesHaveTheBitsOfThoseInLine) {
   }
 }
 
+// With a second operand of 1, atan2 is atan.
+TEST(Atan2, OfOne) {
+  for (const DType dtype : {float32, float64}) {
+    KernelMaker m;
+    m.k.parallel = {kElements};
+    m.loop({});
+    const int x = m.load(m.buffer(dtype, kElements), {0, {1}, {}});
+    m.store(m.buffer(dtype, kElements, BufferKind::kOutput), {0, {1}, {}},
+            m.op(ScalarOp::kAtan2, dtype, {x, m.number(dtype, 1)}));
+    const Kernel atan = function_of(ScalarOp::kAtan, dtype, kElements);
+    for (KernelCompiler* compiler : compilers()) {
+      Buffers of_one(m.k), expected(atan);
+      compiler->compile(m.k)(of_one.pointers().data(), 0, kElements);
+      compiler->compile(atan)(expected.pointers().data(), 0, kElements);
+      const auto bytes = static_cast<size_t>(kElements * itemsize(dtype));
+      EXPECT_EQ(std::memcmp(of_one.raw(0), expected.raw(0), bytes), 0);
+      EXPECT_EQ(std::memcmp(of_one.raw(1), expected.raw(1), bytes), 0);
+    }
+    EXPECT_EQ(lines_of(compilers().back()->llvm_ir(m.k)),
+              lines_of(compilers().back()->llvm_ir(atan)));
+  }
+}
+
 }  // namespace
 }  // namespace tessera::codegen::test::scalar_ops_test

@@ -33,6 +33,10 @@ bool is_two(Vec x) {
   const llvm::ConstantFP* constant = splat_float(x.v);
   return constant && constant->isExactlyValue(2.0);
 }
+bool is_one(Vec x) {
+  const llvm::ConstantFP* constant = splat_float(x.v);
+  return constant && constant->isExactlyValue(1.0);
+}
 
 std::optional<Vec> power_of_constant(Vec x, Vec y) {
   const llvm::ConstantFP* constant = splat_float(y.v);

@@ -107,6 +107,8 @@ Vec erf_inv_f64(Vec x);
 
 // Returns whether x is the constant 2: its powers are exp2, which needs no logarithm.
 bool is_two(Vec x);
+// Returns whether x is the constant 1: atan2(y, 1) is atan(y), which JAX 0.12 writes so.
+bool is_one(Vec x);
 // Returns x to the power of the constant y if that needs neither a logarithm nor an exponential:
 // for y of 0, 1, -1, 2 and 0.5.
 std::optional<Vec> power_of_constant(Vec x, Vec y);

@@ -109,8 +109,8 @@ TEST(EmitValues, StoresThatBypassTheCachesAreNotLoaded) {
   EXPECT_EQ(count_of(fuse(f, Mesh(), {.last_level_cache = 4 << 10}), ScalarOp::kExp), 2);
 }
 
-// The rows of x, except for the one at the position i, which is y: whether an element is in that row
-// does not depend on its column, and needs one comparison.
+// The rows of x, except for the one at the position i, which is y: whether an element is in that
+// row does not depend on its column, and needs one comparison.
 TEST(EmitValues, UpdatesOfWholeRowsCompareOnlyRows) {
   const Function f =
       trace({array_type(float32, {20, 30}), array_type(float32, {1, 30}), array_type(int32, {})},

@@ -446,7 +446,8 @@ Val KernelEmitter::compute_load(int node, int u) {
     if (guard) mask = with_guard(mask, guard);
     result = memory_.gather(n.dtype, pointer, offsets, mask);
   } else if (lane_kind_of_address == LaneKind::kUniform) {
-    result = load_for_guarded_lanes(n.dtype, pointer, with_guard(mask_of(u), guard));
+    result = guard ? load_for_guarded_lanes(n.dtype, pointer, with_guard(mask_of(u), guard))
+                   : broadcast_val(ir_, memory_.load_scalar(n.dtype, pointer, nullptr));
   } else {
     LaneMask mask = may_read_whole_vectors(n) ? LaneMask{} : mask_of(u);
     if (guard && by_lane_[guarded]) {

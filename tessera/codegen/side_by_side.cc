@@ -95,9 +95,11 @@ void KernelEmitter::finish_before_stores(int l) {
     return lanes.bits() >= 8 && (bits == 128 || bits == 256 || bits == 512);
   };
   for (const KernelStore& store : k_.loops[l].stores) {
-    if (!by_lane_[store.node]) continue;
+    int node = store.node;  // in the box between the borders, what a condition chooses there
+    while (const std::optional<int> chosen = known_choice(node)) node = *chosen;
+    if (!by_lane_[node] || known(node) || is_never_loaded(k_.nodes[node])) continue;
     for (int u = 0; u < unroll_; ++u) {
-      Val result = value(store.node, u);
+      Val result = value(node, u);
       use_scope(top());
       for (Value** part : {&result.re, &result.im}) {
         if (!*part || !fills_register(*part)) continue;
@@ -105,7 +107,8 @@ void KernelEmitter::finish_before_stores(int l) {
         auto* type = llvm::FunctionType::get(lanes, {lanes}, false);
         *part = b_.CreateCall(llvm::InlineAsm::get(type, "", "=v,0", true), {*part});
       }
-      scopes_[static_cast<size_t>(depth_[store.node])].values[store.node][u] = result;
+      scopes_[static_cast<size_t>(depth_[node])].values.at(node).at(static_cast<size_t>(u)) =
+          result;
     }
   }
 }

@@ -169,7 +169,7 @@ bool reduces_rows(const Shape& operand, const Dims& reduced) {
   return run >= 8;
 }
 
-bool folds_in_order(const GraphOp& op) { return op.op && op.op->def == &ops::ordered_fold_op; }
+bool folds_in_order(const GraphOp& op) { return op.op && ops::folds_in_order(*op.op); }
 
 bool reduces_rows(const Graph& g, const GraphOp& op) {
   return !folds_in_order(op) && reduces_rows(g.values[op.operands[0]].shape, op.reduction.dims);

@@ -2,6 +2,8 @@
 // interpreter, and their code shows whether a part of it is for the elements between the borders.
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "kernel_builder.h"
 #include "tessera/base/namespaces.h"
 #include "watched.h"
@@ -61,6 +63,22 @@ class Chooser {
     return m.k;
   }
 
+  // Stores the sum of x and, where the guard is true, element 7 of y.
+  void store_sum_with_one(int guard) {
+    const Affine seventh{7, Dims(flat_.parallel.size(), 0), {}};
+    const int one = m.load(y_, seventh, 0, guard);
+    m.store(out_, flat_, m.op(kAdd, f_, {m.load(x_, flat_), one}));
+  }
+  // Stores the function of x, but where the guard is true a longer one of y.
+  void store_function(ScalarOp function, int guard = -1) {
+    int z = m.op(function, f_, {m.load(x_, flat_)});
+    if (guard >= 0) {
+      const int y = m.op(kSinh, f_, {m.op(kTanh, f_, {m.load(y_, flat_, 0, guard)})});
+      z = m.op(kSelect, f_, {guard, y, z});
+    }
+    m.store(out_, flat_, z);
+  }
+
   KernelMaker m;
 
  private:
@@ -91,6 +109,40 @@ TEST(Middle, BordersOfOneDimension) {
     const Kernel kernel = Chooser(float32, {1000}).kernel(boxes);
     EXPECT_TRUE(has_middle(kernel));
     for (int pieces : {1, 2, 5}) check(kernel, 0, pieces);
+  }
+}
+
+// What a condition chooses everywhere between the borders is computed there for several vectors
+// side by side.
+TEST(Middle, ChosenFunctions) {
+  constexpr int64_t kRows = 40, kColumns = 901, kSize = kRows * kColumns, kBorder = 3 * kColumns;
+  for (const DType f : {float32, float64}) {
+    Chooser all(f, {kRows, kColumns}), chosen(f, {kRows, kColumns});
+    all.store_function(kExp);
+    chosen.store_function(kExp, chosen.inside({{0, 1, 0, 0, kBorder / kColumns}}));
+    EXPECT_TRUE(has_middle(chosen.m.k));
+    for (KernelCompiler* compiler : compilers()) {
+      Buffers want(all.m.k), got(chosen.m.k);
+      std::memcpy(got.raw(0), want.raw(0), static_cast<size_t>(kSize * itemsize(f)));
+      compiler->compile(all.m.k)(want.pointers().data(), 0, kSize);
+      compiler->compile(chosen.m.k)(got.pointers().data(), 0, kSize);
+      const int64_t border = kBorder * itemsize(f), end = kSize * itemsize(f);
+      EXPECT_EQ(
+          std::memcmp(got.raw(2) + border, want.raw(2) + border, static_cast<size_t>(end - border)),
+          0);
+      EXPECT_TRUE(got.guards_intact());
+    }
+  }
+}
+
+// An element that all lanes read is guarded by their positions, and by nothing between the borders.
+TEST(Middle, OneElementForAllLanes) {
+  for (const DType f : {float32, complex64}) {
+    Chooser chooser(f, {600, 5});
+    const int guard = chooser.inside({{0, 1, 0, 4, 600}});
+    chooser.store_sum_with_one(guard);
+    EXPECT_TRUE(has_middle(chooser.m.k));
+    for (int pieces : {1, 3}) check(chooser.m.k, 0, pieces);
   }
 }
 

@@ -1,4 +1,4 @@
-#include "tessera/fusion/merge_sorts.h"
+#include "tessera/fusion/rewrites/merge_sorts.h"
 
 #include <cmath>
 

@@ -80,4 +80,6 @@ std::vector<Array> ordered_fold(const std::vector<Array>& x, const std::vector<A
   return bind_op(ordered_fold_op, OrderedFoldParams{dims, std::move(body)}, all);
 }
 
+bool folds_in_order(const Op& op) { return op.def == &ordered_fold_op; }
+
 }  // namespace tessera::ops

@@ -23,4 +23,7 @@ extern const OpDef& ordered_fold_op;
 std::vector<Array> ordered_fold(const std::vector<Array>& x, const std::vector<Array>& inits,
                                 FunctionRef body, const Dims& dims);
 
+// Returns whether the op is an ordered fold.
+bool folds_in_order(const Op& op);
+
 }  // namespace tessera::ops

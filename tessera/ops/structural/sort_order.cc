@@ -219,4 +219,16 @@ std::optional<SortOrder> order_of(const Function& comparator) {
   return OrderReader(comparator).run();
 }
 
+std::optional<Function> strict_comparison(const Function& comparator) {
+  if (comparator.ops.size() != 1 || comparator.ops[0].def != &compare_op ||
+      comparator.outputs[0] != comparator.ops[0].results[0])
+    return std::nullopt;
+  Function out = comparator;
+  CompareParams p = out.ops[0].params.as<CompareParams>();
+  if (p.direction != Comparison::kLe && p.direction != Comparison::kGe) return std::nullopt;
+  p.direction = p.direction == Comparison::kLe ? Comparison::kLt : Comparison::kGt;
+  out.ops[0].params = p;
+  return out;
+}
+
 }  // namespace tessera::ops

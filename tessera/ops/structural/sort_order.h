@@ -53,4 +53,8 @@ std::optional<SortOrder> order_of(const Function& comparator);
 // NanOrder::kUnordered are the largest.
 FunctionRef comparator_of(const SortOrder& order, std::span<const DType> dtypes);
 
+// Returns the comparator with < in place of <=, and > in place of >=, if it is one comparison of
+// two inputs; nullopt for others.
+std::optional<Function> strict_comparison(const Function& comparator);
+
 }  // namespace tessera::ops

@@ -1,14 +1,13 @@
-#include "tessera/fusion/merge_sorts.h"
+#include "tessera/fusion/rewrites/merge_sorts.h"
 
 #include <algorithm>
 
 #include "tessera/control/make_control_flow.h"
-#include "tessera/fusion/comparator_keys.h"
-#include "tessera/fusion/merge_loop.h"
+#include "tessera/fusion/rewrites/comparator_keys.h"
+#include "tessera/fusion/rewrites/merge_loop.h"
 #include "tessera/ir/append_ops.h"
 #include "tessera/ir/control_flow.h"
 #include "tessera/ir/op_def.h"
-#include "tessera/ops/core/compare.h"
 #include "tessera/ops/core/complex.h"
 #include "tessera/ops/core/convert.h"
 #include "tessera/ops/core/elementwise.h"
@@ -34,22 +33,9 @@ struct KnownOrder {
   bool reversed = false;
 };
 
-// Returns a comparison of two inputs by < in place of <=, and > in place of >=; nullopt for others.
-std::optional<Function> strict(const Function& comparator) {
-  if (comparator.ops.size() != 1 || comparator.ops[0].def != &compare_op ||
-      comparator.outputs[0] != comparator.ops[0].results[0])
-    return std::nullopt;
-  Function out = comparator;
-  CompareParams p = out.ops[0].params.as<CompareParams>();
-  if (p.direction != Comparison::kLe && p.direction != Comparison::kGe) return std::nullopt;
-  p.direction = p.direction == Comparison::kLe ? Comparison::kLt : Comparison::kGt;
-  out.ops[0].params = p;
-  return out;
-}
-
 std::optional<KnownOrder> known_order(const Function& comparator) {
   if (const std::optional<SortOrder> order = order_of(comparator)) return KnownOrder{*order};
-  const std::optional<Function> without_equality = strict(comparator);
+  const std::optional<Function> without_equality = strict_comparison(comparator);
   const std::optional<SortOrder> order =
       without_equality ? order_of(*without_equality) : std::nullopt;
   return order ? std::optional(KnownOrder{*order, true}) : std::nullopt;

@@ -1,4 +1,4 @@
-#include "tessera/fusion/comparator_keys.h"
+#include "tessera/fusion/rewrites/comparator_keys.h"
 
 #include <algorithm>
 

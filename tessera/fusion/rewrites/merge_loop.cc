@@ -1,4 +1,4 @@
-#include "tessera/fusion/merge_loop.h"
+#include "tessera/fusion/rewrites/merge_loop.h"
 
 #include <algorithm>
 #include <limits>

@@ -255,7 +255,8 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   const bool avx512 = ir_.target.avx512, alone = padded_.empty() && !stores_halves();
   const bool waits =
       elementwise &&
-      waits_for_itself(weight, chain, avx512 && alone ? kFunctionWeight : kSeveralFunctions);
+      waits_for_itself(weight, chain,
+                       avx512 && alone && has_function() ? kFunctionWeight : kSeveralFunctions);
   const bool gathers = gathers_lanes();
   const bool light = alone && (k_.parallel.size() == 1 || flat_) &&
                      weight <= (lanes_ > 8 ? kOneExponential : kOneWideExponential);

@@ -299,6 +299,8 @@ class KernelEmitter {
   int loop_weight(int l) const;
   int loop_chain(int l) const;
   bool has_powers() const;  // of float64
+  // Whether there is an elementary function that is a chain by itself (side_by_side.cc).
+  bool has_function() const;
   // Returns whether results are 16-bit floats. Storing a vector of them branches for denormal
   // numbers, which costs more than a single function gains by other vectors beside it.
   bool stores_halves() const;

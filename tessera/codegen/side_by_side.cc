@@ -45,6 +45,13 @@ bool widens(ScalarOp op, DType dtype) {
 
 }  // namespace
 
+bool KernelEmitter::has_function() const {
+  return std::any_of(k_.nodes.begin(), k_.nodes.end(), [](const KernelNode& node) {
+    return node.kind == NodeKind::kScalarOp && !is_complex(node.dtype) &&
+           is_chain(node.op, node.dtype);
+  });
+}
+
 // Computes the node for all vectors of the block, if it is an elementary function: as one wide
 // vector, whose parts LLVM computes in turn, instruction by instruction. If its code branches for
 // rare arguments, there is one branch for all of them.

@@ -192,6 +192,15 @@ TEST(SideBySide, HowManyVectors) {
                         return m.op(kPow, float64, {x, x});
                       }),
             3);
+  // A short chain of short operations, such as a fold of a short row, does not wait.
+  EXPECT_EQ(divisions(float32,
+                      [](KernelMaker& m, int x) {
+                        int y = x;
+                        for (int k = 0; k < 8; ++k)
+                          y = m.op(kMax, float32, {y, m.number(float32, k)});
+                        return m.op(kDiv, float32, {m.number(float32, 1), y});
+                      }),
+            1);
 }
 
 // The code of a function is one wide vector, of four or eight. A function of float32 that is

@@ -1,4 +1,6 @@
 // Kernels that only copy rows, such as the parts of a concatenation.
+#include <algorithm>
+
 #include "tessera/codegen/emitter.h"
 
 namespace tessera::codegen {
@@ -17,7 +19,10 @@ bool KernelEmitter::copies_rows() const {
   if (!loop.extents.empty() || !loop.reductions.empty() || loop.stores.size() != 1) return false;
   const KernelStore& store = loop.stores[0];
   const KernelNode& load = k_.nodes[store.node];
-  return load.kind == NodeKind::kLoad && load.guard < 0 && load.dynamic.empty() &&
+  // A row that is repeated stays in the nearest cache, from which vectors copy faster.
+  const bool repeated = std::all_of(load.address.parallel.begin(), load.address.parallel.end() - 1,
+                                    [](int64_t stride) { return stride == 0; });
+  return !repeated && load.kind == NodeKind::kLoad && load.guard < 0 && load.dynamic.empty() &&
          store.guard < 0 && load.dtype == k_.buffers[store.buffer].dtype &&
          load.dtype == k_.buffers[load.buffer].dtype && lane_stride(load.address) == 1 &&
          lane_stride(store.address) == 1 && k_.parallel.back() * itemsize(load.dtype) >= kLongRow;

@@ -113,8 +113,6 @@ class Memory {
   bool maskable(llvm::Type* element) const;
   llvm::Value* lane_pointers(DType dtype, llvm::Value* pointer, llvm::Value* offsets);
   llvm::Value* lane_pointer(DType dtype, llvm::Value* pointer, llvm::Value* offsets, int lane);
-  llvm::Value* load_each(DType dtype, llvm::FixedVectorType* type, llvm::Value* pointer,
-                         llvm::Value* offsets);
   llvm::Value* gather_halves_of_words(llvm::Value* pointer, llvm::Value* offsets,
                                       llvm::Value* lanes);
   LaneMask mask_of_pairs(const LaneMask& mask);

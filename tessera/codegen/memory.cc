@@ -266,19 +266,6 @@ Value* Memory::lane_pointer(DType dtype, Value* pointer, Value* offsets, int lan
   return advance(dtype, pointer, b.CreateSExt(offset, b.getInt64Ty()));
 }
 
-// Loads the elements at the offsets one by one. The offsets leave their register in pairs.
-Value* Memory::load_each(DType dtype, FixedVectorType* type, Value* pointer, Value* offsets) {
-  auto& b = ir_.builder;
-  const llvm::Align align(storage(dtype)->getScalarSizeInBits() / 8);
-  Value* out = llvm::PoisonValue::get(type);
-  for (int lane = 0; lane < ir_.lanes; ++lane) {
-    Value* element = b.CreateAlignedLoad(type->getElementType(),
-                                         lane_pointer(dtype, pointer, offsets, lane), align);
-    out = b.CreateInsertElement(out, element, lane);
-  }
-  return out;
-}
-
 // Gathers 16-bit elements as the aligned words of 32 bits that contain them. There are no gathers
 // of less, and LLVM would load lane by lane. (That takes as long for elements of 8 bits.)
 //
@@ -312,8 +299,6 @@ Val Memory::gather(DType dtype, Value* pointer, Value* offsets, const LaneMask& 
   const bool narrow = ir_.target.avx512 && element->isIntegerTy(16);
   const auto gathered = [&](Value* base, Value* lanes) -> Value* {
     if (narrow) return gather_halves_of_words(base, offsets, lanes);
-    if (!lanes && ir_.target.slow_wide_gathers && type->getScalarSizeInBits() == 64)
-      return load_each(dtype, type, base, offsets);
     return b.CreateMaskedGather(type, lane_pointers(dtype, base, offsets), align, lanes,
                                 llvm::Constant::getNullValue(type));
   };

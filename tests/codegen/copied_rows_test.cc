@@ -29,6 +29,9 @@ TEST(CopiedRows, LongOnes) {
   EXPECT_FALSE(calls_library(copy_of(float64, 5, 280)));
   EXPECT_TRUE(calls_library(copy_of(int8, 5, 2304)));
   EXPECT_FALSE(calls_library(copy_of(float64, 5, 1000, 2)));
+  Kernel repeated = copy_of(float64, 5, 1000);
+  repeated.nodes[0].address.parallel[0] = 0;
+  EXPECT_FALSE(calls_library(repeated));
   Kernel doubled = copy_of(float32, 5, 1000);
   KernelNode add = doubled.nodes[0];
   add.kind = NodeKind::kScalarOp;

@@ -36,11 +36,6 @@ TEST(Target, Avx512NeedsAllItsParts) {
             part.features);
 }
 
-TEST(Target, WideGathersAreSlowOnAmd) {
-  EXPECT_TRUE(target_of(Architecture::kX86, "znver5", kLeast).slow_wide_gathers);
-  EXPECT_FALSE(target_of(Architecture::kX86, "haswell", kLeast).slow_wide_gathers);
-}
-
 TEST(Target, ACpuThatLacksSomethingIsRefused) {
   for (const std::string missing : {"avx2", "fma", "f16c"}) {
     for (const bool named : {true, false}) {

@@ -49,7 +49,6 @@ Target target_of(Architecture architecture, const std::string& cpu,
     target.avx512 = target.avx512 && has(part);
   }
   target.avx512_bf16 = target.avx512 && has("avx512bf16");
-  target.slow_wide_gathers = cpu.starts_with("znver");
   target.vector_bytes = target.avx512 ? 64 : 32;
   for (const auto& [name, present] : features) {
     const bool on = present && (target.avx512 || !is_avx512(name));

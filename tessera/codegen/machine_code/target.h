@@ -32,9 +32,6 @@ struct Target {
   std::string features;  // LLVM's feature string, sorted
   bool avx512 = false;
   bool avx512_bf16 = false;  // has instructions that round float32 to bfloat16
-  // Whether loads of single elements take less time than a gather of elements of 64 bits: AMD's
-  // CPUs gather one element after the other.
-  bool slow_wide_gathers = false;
   int vector_bytes = 32;
 
   int f32_lanes() const { return vector_bytes / 4; }

@@ -102,7 +102,12 @@ bool is_commutative(const Function& body) {
   return numbering.of(body, inputs) == numbering.of(body, exchanged);
 }
 
-FunctionRef if_inside(const Function& body) {
+namespace {
+
+// Returns the body (acc, any, x, inside) -> (acc, any or inside) whose accumulators are
+// choose(f, any, inside, body(acc, x), acc, x), one by one.
+template <class Choose>
+FunctionRef body_with_inside(const Function& body, const Choose& choose) {
   const std::vector<DType> dtypes = element_dtypes(body);
   FoldBody f;
   const std::vector<ValueId> acc = f.inputs(dtypes);
@@ -110,23 +115,23 @@ FunctionRef if_inside(const Function& body) {
   const std::vector<ValueId> x = f.inputs(dtypes);
   const ValueId inside = f.input(bool_);
   std::vector<ValueId> out = f.apply(body, acc, x);
-  for (size_t k = 0; k < out.size(); ++k) out[k] = f.choose(inside, out[k], acc[k]);
+  for (size_t k = 0; k < out.size(); ++k) out[k] = choose(f, any, inside, out[k], acc[k], x[k]);
   out.push_back(f.either(any, inside));
   return f.finish(out);
 }
 
+}  // namespace
+
+FunctionRef if_inside(const Function& body) {
+  return body_with_inside(body, [](FoldBody& f, ValueId, ValueId inside, ValueId folded,
+                                   ValueId acc, ValueId) { return f.choose(inside, folded, acc); });
+}
+
 FunctionRef from_first_inside(const Function& body) {
-  const std::vector<DType> dtypes = element_dtypes(body);
-  FoldBody f;
-  const std::vector<ValueId> acc = f.inputs(dtypes);
-  const ValueId any = f.input(bool_);
-  const std::vector<ValueId> x = f.inputs(dtypes);
-  const ValueId inside = f.input(bool_);
-  std::vector<ValueId> out = f.apply(body, acc, x);
-  for (size_t k = 0; k < out.size(); ++k)
-    out[k] = f.choose(any, f.choose(inside, out[k], acc[k]), x[k]);
-  out.push_back(f.either(any, inside));
-  return f.finish(out);
+  return body_with_inside(
+      body, [](FoldBody& f, ValueId any, ValueId inside, ValueId folded, ValueId acc, ValueId x) {
+        return f.choose(any, f.choose(inside, folded, acc), x);
+      });
 }
 
 std::vector<ValueId> FoldBody::inputs(std::span<const DType> dtypes) {

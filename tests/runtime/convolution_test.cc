@@ -336,6 +336,10 @@ TEST(Convolution, ResultsOfAnotherDtype) {
                          {float32, bfloat16},
                          {bfloat16, float64},
                          {int8, int32},
+                         {int8, int16},
+                         {int16, int32},
+                         {uint8, uint32},
+                         {uint16, uint32},
                          {int32, int8},
                          {complex64, complex128}}) {
     Case c{in, {2, 6, 6, 8}, {3, 3, 8, 16}, square(2, 1, 1, 1)};
@@ -351,6 +355,7 @@ TEST(Convolution, ResultsOfAnotherDtype) {
         ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], 1e-4);
     } else {
       check(c);
+      check({in, {3, 9, 9, 5}, {3, 3, 5, 7}, c.params});  // an odd number of products in each sum
     }
   }
 }

@@ -33,21 +33,31 @@ template <class From, class To>
 constexpr bool kAlike = kInt<From> == kInt<To>&& is_complex_type<From> == is_complex_type<To> &&
                         !std::is_same_v<From, bool> && !std::is_same_v<To, bool>;
 
-// Calls f with the types of operands and of their sums, which are as wide or wider.
+// Calls f with the types of operands and of their copies, which are as wide or wider.
 template <class F>
-void visit_operand(DType in, DType sum, F&& f) {
+void visit_operand(DType in, DType copy, F&& f) {
   bool visited = false;
   visit_dtype(in, [&]<class In>(TypeTag<In>) {
-    visit_dtype(sum, [&]<class Sum>(TypeTag<Sum>) {
-      if constexpr (kAlike<In, Sum> && sizeof(In) <= sizeof(Sum) && !kHalf<Sum>) {
-        using Word = typename Unsigned<Sum>::type;
-        f(TypeTag<std::conditional_t<kInt<In> && sizeof(In) == sizeof(Sum), Word, In>>{},
+    visit_dtype(copy, [&]<class Copy>(TypeTag<Copy>) {
+      if constexpr (kAlike<In, Copy> && sizeof(In) <= sizeof(Copy) && !kHalf<Copy>) {
+        using Word = typename Unsigned<Copy>::type;
+        f(TypeTag<std::conditional_t<kInt<In> && sizeof(In) == sizeof(Copy), Word, In>>{},
           TypeTag<Word>{});
         visited = true;
       }
     });
   });
-  TESSERA_CHECK(visited, "windows of {} with sums of {}", in, sum);
+  TESSERA_CHECK(visited, "windows of {} copied as {}", in, copy);
+}
+
+// Copies n elements, which are `step` apart.
+template <class From, class To>
+void copy_elements(const From* in, int64_t step, int64_t n, To* out) {
+  if (step == 1) {
+    for (int64_t i = 0; i < n; ++i) out[i] = element_cast<To>(in[i]);
+  } else {
+    for (int64_t i = 0; i < n; ++i) out[i] = element_cast<To>(in[i * step]);
+  }
 }
 
 // Calls f with the types of sums and of results, which are as wide or narrower.
@@ -68,7 +78,11 @@ void visit_result(DType sum, DType out, F&& f) {
 }  // namespace
 
 ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
-    : shape_(std::move(shape)), in_(in), sum_(gemm_sum_dtype(in, out)), out_(out) {
+    : shape_(std::move(shape)),
+      in_(in),
+      sum_(gemm_sum_dtype(in, out)),
+      out_(out),
+      operand_(gemm_operand_dtype({in, sum_})) {
   for (const ConvShape::Dim& d : shape_.dims) {
     places_ *= d.window;
     positions_ *= d.out;
@@ -96,7 +110,7 @@ ConvWindows::ConvWindows(ConvShape shape, DType in, DType out)
   const int64_t parts = ceil_div(wanted, shape_.groups);
   const int64_t rows =
       std::clamp<int64_t>(ceil_div(m, parts), std::min<int64_t>(m, 8), std::min(m, kMostRows));
-  block_ = std::clamp<int64_t>(kCacheBytes / (rows * itemsize(sum_)), 64, 1024);
+  block_ = std::clamp<int64_t>(kCacheBytes / (rows * itemsize(operand_)), 64, 1024);
   for (int64_t g = 0; g < shape_.groups; ++g)
     for (int64_t row = 0; row < m; row += rows) tiles_.push_back({g, row, std::min(rows, m - row)});
 }
@@ -132,9 +146,7 @@ void ConvWindows::pack_kernel(const From* rhs, To* kernel) const {
                             tap /= dim.window;
                             at += (dim.reversed ? dim.window - 1 - k : k) * r.spatial[d];
                           }
-                          To* out = kernel + row * outputs;
-                          for (int64_t o = 0; o < outputs; ++o)
-                            out[o] = element_cast<To>(rhs[at + o * r.major]);
+                          copy_elements(rhs + at, r.major, outputs, kernel + row * outputs);
                         }
                       });
 }
@@ -170,8 +182,7 @@ void ConvWindows::lay_windows(const From* lhs, To* patches, const Tile& tile, in
         offset += i * l.spatial[d];
       }
       if (inside) {
-        const From* in = image + offset + first * l.minor;
-        for (int64_t i = 0; i < count; ++i) out[i] = element_cast<To>(in[i * l.minor]);
+        copy_elements(image + offset + first * l.minor, l.minor, count, out);
       } else {
         std::fill_n(out, count, To{});
       }
@@ -193,7 +204,11 @@ void ConvWindows::store(const From* sums, To* out, const Tile& tile) const {
       position /= shape_.dims[d].out;
     }
     const From* in = sums + row * shape_.outputs;
-    for (int64_t o = 0; o < shape_.outputs; ++o) out[at + o * y.minor] = element_cast<To>(in[o]);
+    if (y.minor == 1) {
+      copy_elements(in, 1, shape_.outputs, out + at);
+    } else {
+      for (int64_t o = 0; o < shape_.outputs; ++o) out[at + o * y.minor] = element_cast<To>(in[o]);
+    }
   }
 }
 
@@ -231,9 +246,9 @@ void ConvWindows::slide(const double* lhs, const double* kernel, void* out,
 
 void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
   if (tiles_.empty() || shape_.outputs == 0) return;
-  const int64_t item = itemsize(sum_), outputs = shape_.outputs;
+  const int64_t item = itemsize(operand_), outputs = shape_.outputs;
   const Buffer kernel = Buffer::allocate(shape_.groups * k_ * outputs * item);
-  visit_operand(in_, sum_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+  visit_operand(in_, operand_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
     pack_kernel(static_cast<const From*>(rhs), reinterpret_cast<To*>(kernel.data()));
   });
   parallel_for(static_cast<int64_t>(tiles_.size()), [&](int64_t i) {
@@ -243,16 +258,16 @@ void ConvWindows::run(const void* lhs, const void* rhs, void* out) const {
                    out, tile);
     const int64_t patch_bytes = ceil_div(tile.rows * std::min(block_, k_) * item, 64) * 64;
     // This is not the thread's scratch memory, because the products use that.
-    const Buffer work = Buffer::allocate(patch_bytes + tile.rows * outputs * item);
+    const Buffer work = Buffer::allocate(patch_bytes + tile.rows * outputs * itemsize(sum_));
     std::byte* sums = work.data() + patch_bytes;
     for (int64_t k = 0; k < std::max<int64_t>(k_, 1); k += block_) {
       const int64_t width = std::min(block_, k_ - k);
-      visit_operand(in_, sum_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
+      visit_operand(in_, operand_, [&]<class From, class To>(TypeTag<From>, TypeTag<To>) {
         if (width > 0)
           lay_windows(static_cast<const From*>(lhs), reinterpret_cast<To*>(work.data()), tile, k,
                       k + width);
       });
-      gemm({sum_, sum_}, tile.rows, outputs, width, {work.data(), width, 1},
+      gemm({operand_, sum_}, tile.rows, outputs, width, {work.data(), width, 1},
            {kernel.data() + (tile.group * k_ + k) * outputs * item, outputs, 1}, sums, outputs,
            k > 0);
     }

@@ -41,6 +41,7 @@ class ConvWindows {
 
   ConvShape shape_;
   DType in_, sum_, out_;
+  DType operand_;  // in which windows and the kernel are copied
   int64_t places_ = 1, positions_ = 1, k_ = 0;
   // index_[dim][position * window + tap] is the index along the spatial dimension `dim` of the
   // element that this tap reads; -1 is padding.

@@ -170,6 +170,16 @@ DType gemm_sum_dtype(DType in, DType out) {
   return itemsize(in) > itemsize(out) ? in : out;
 }
 
+DType gemm_operand_dtype(GemmTypes types) {
+  bool direct = false;
+  visit_dtype(types.in, [&]<class From>(TypeTag<From>) {
+    visit_dtype(types.out, [&]<class To>(TypeTag<To>) {
+      if constexpr (kInt<From> && kInt<To>) direct = gemm_has_pairs<From, std::make_unsigned_t<To>>;
+    });
+  });
+  return direct ? types.in : types.out;
+}
+
 bool gemm_supports(GemmTypes types) {
   return visit_dtype(types.in, [&]<class From>(TypeTag<From>) {
     return visit_dtype(types.out, [&]<class To>(TypeTag<To>) { return supported<From, To>(); });

@@ -34,6 +34,9 @@ bool gemm_supports(GemmTypes types);
 // Returns the type in which products of `in` with results `out` are summed: at least float32, and
 // not narrower than either.
 DType gemm_sum_dtype(DType in, DType out);
+// Returns the type from which gemm() multiplies without a conversion first: `in`, if there is an
+// instruction for it, otherwise `out`.
+DType gemm_operand_dtype(GemmTypes types);
 //
 // The operands are references, because a copy of a MatrixRef would be read as a vector before its
 // parts have reached the cache, and then wait for all elements of the last product to reach it.

@@ -81,7 +81,10 @@ TESSERA_INLINE void pack_pairs(const Packing& p, const In* from, uint32_t* out) 
       const In* line = from + i * p.line;
       uint32_t* to = out + i * p.line_out;
       if (p.step_out == 1) {
-        for (int64_t k = 0; k < whole; ++k) to[k] = pair_of(line[2 * k], line[2 * k + 1]);
+        // The pairs in memory are the elements one after the other.
+        typedef uint16_t Half __attribute__((may_alias));
+        Half* halves = reinterpret_cast<Half*>(to);
+        for (int64_t k = 0; k < 2 * whole; ++k) halves[k] = static_cast<uint16_t>(line[k]);
       } else {
         for (int64_t k = 0; k < whole; ++k)
           to[k * p.step_out] = pair_of(line[2 * k], line[2 * k + 1]);

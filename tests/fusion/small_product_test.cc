@@ -26,10 +26,19 @@ TEST(SmallProduct, OfMatricesUpTo512Multiplications) {
   EXPECT_EQ(steps({3, 3}, {3, 3}, dims, bfloat16), "dot\n");
 }
 
-TEST(SmallProduct, OfAVectorUpTo4096) {
-  const lax::DotDims dims{.lhs_contract = {1}, .rhs_contract = {0}};
-  EXPECT_EQ(steps({64, 64}, {64}, dims).substr(0, 6), "kernel");
-  EXPECT_EQ(steps({64, 65}, {65}, dims), "dot\n");
+TEST(SmallProduct, OfAMatrixAndAVector) {
+  const lax::DotDims rows{.lhs_contract = {1}, .rhs_contract = {0}},
+      columns{.lhs_contract = {0}, .rhs_contract = {0}};
+  for (const DType dtype : {float32, float64, int32, int64}) {
+    EXPECT_THAT(steps({256, 256}, {256}, rows, dtype), testing::StartsWith("kernel"));
+    EXPECT_THAT(steps({128, 128}, {128}, columns, dtype), testing::StartsWith("kernel"));
+  }
+  EXPECT_THAT(steps({64, 1024}, {1024}, rows, float64), testing::StartsWith("kernel"));
+  EXPECT_EQ(steps({256, 257}, {257}, rows), "dot\n");
+  EXPECT_EQ(steps({128, 129}, {128}, columns), "dot\n");
+  EXPECT_EQ(steps({4, 1025}, {1025}, rows), "dot\n");
+  EXPECT_THAT(steps({2, 2048}, {2048}, rows), testing::StartsWith("kernel"));
+  EXPECT_EQ(steps({8, 8}, {8}, rows, int8), "dot\n");
 }
 
 TEST(SmallProduct, OfBatches) {

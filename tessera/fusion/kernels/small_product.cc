@@ -7,9 +7,13 @@
 namespace tessera::fusion {
 namespace {
 
-// With more multiplications the library is faster: a matrix and a vector, two matrices, each of a
-// batch.
-constexpr int64_t kMostOfVector = 4096, kMostOfMatrices = 512, kMostOfBatch = 216;
+// With more multiplications the library is faster, or uses more threads: a matrix times a vector, a
+// vector times a matrix, a matrix of long rows times a vector, two matrices, each of a batch.
+constexpr int64_t kMostOfRows = 65536, kMostOfColumns = 16384, kMostOfLongRows = 4096,
+                  kMostOfMatrices = 512, kMostOfBatch = 216;
+// The additions of a row's sum wait for each other. Other rows are added meanwhile if these begin
+// soon.
+constexpr int64_t kLongestSum = 1024;
 
 struct Operand {
   Dims batch, batch_strides, free, free_strides, contract, contract_strides;
@@ -36,12 +40,14 @@ constexpr int64_t kShortestOfLanes = 8;  // the same as for reductions
 
 bool is_contiguous(const Dims& strides) { return strides.empty() || strides.back() == 1; }
 
-bool is_small(const Operand& lhs, const Operand& rhs) {
-  const int64_t products = lhs.rows() * rhs.rows() * lhs.contract.elements();
+// `side_by_side`: whether lanes run over the results.
+bool is_small(const Operand& lhs, const Operand& rhs, bool side_by_side) {
+  const int64_t sum = lhs.contract.elements(), products = lhs.rows() * rhs.rows() * sum;
   if (products == 0 || lhs.batch.elements() == 0) return false;
   if (!lhs.batch.empty()) return products <= kMostOfBatch;
-  const bool vector = std::min(lhs.rows(), rhs.rows()) == 1;
-  return products <= (vector ? kMostOfVector : kMostOfMatrices);
+  if (std::min(lhs.rows(), rhs.rows()) > 1) return products <= kMostOfMatrices;
+  if (side_by_side) return products <= kMostOfColumns;
+  return products <= (sum > kLongestSum ? kMostOfLongRows : kMostOfRows);
 }
 
 // Returns the kernel of the product. Its parallel dimensions are the batch, the rows of lhs, and
@@ -80,16 +86,17 @@ std::optional<KernelStep> small_product(const DotStep& dot, const std::vector<Sl
   if (dot.sum != ops::DotSum::kAny || dot.lhs_contract.empty() || dot.bias >= 0 ||
       !dot.reduce_axes.empty() || dot.activation != DotStep::Activation::kNone)
     return std::nullopt;
-  if ((dtype != float32 && dtype != float64) || dot.accumulate != dtype ||
-      slot(dot.lhs).dtype != dtype || slot(dot.rhs).dtype != dtype)
+  const bool numbers = dtype == float32 || dtype == float64 || dtype == int32 || dtype == int64;
+  if (!numbers || dot.accumulate != dtype || slot(dot.lhs).dtype != dtype ||
+      slot(dot.rhs).dtype != dtype)
     return std::nullopt;
   const Operand lhs(slot(dot.lhs).shape, dot.lhs_batch, dot.lhs_contract),
       rhs(slot(dot.rhs).shape, dot.rhs_batch, dot.rhs_contract);
-  if (!is_small(lhs, rhs)) return std::nullopt;
   // Lanes run over the results if these are adjacent in the operand's memory, otherwise over the
   // sum.
   const Operand& last = rhs.rows() == 1 ? lhs : rhs;
   const bool side_by_side = last.rows() > 1 && is_contiguous(last.free_strides);
+  if (!is_small(lhs, rhs, side_by_side)) return std::nullopt;
   if (!side_by_side &&
       !(is_contiguous(lhs.contract_strides) && is_contiguous(rhs.contract_strides)))
     return std::nullopt;

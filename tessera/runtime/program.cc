@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/container/flat_set.hpp>
 #include <boost/container/small_vector.hpp>
 #include <numeric>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "tessera/cluster/processes.h"
 #include "tessera/fusion/locality.h"
 #include "tessera/fusion/schedule_walk.h"
+#include "tessera/runtime/donors.h"
 #include "tessera/runtime/overlap.h"
 
 namespace tessera::runtime {
@@ -124,98 +126,6 @@ struct Output {
   InstanceOffsets offsets;   // in the buffer, if they are known before the run
 };
 
-struct Own {
-  int64_t bytes;
-  std::vector<int> donors;     // the inputs whose memory it may take from the first step on
-  std::vector<int> receivers;  // the inputs to whose memory it may be copied after the last step
-};
-
-// Returns whether the kernel reads `in` at each index before it writes `out` there, and nowhere
-// else: then both may share memory.
-bool updates_in_place(const Kernel& kernel, int in, int out) {
-  if (kernel.loops.size() != 1 || !kernel.loops[0].extents.empty() ||
-      !kernel.loops[0].reductions.empty())
-    return false;
-  const Affine* address = nullptr;
-  for (const KernelStore& store : kernel.loops[0].stores) {
-    if (store.buffer != out) continue;
-    if (address || store.guard >= 0) return false;
-    address = &store.address;
-  }
-  if (!address) return false;
-  return std::all_of(kernel.nodes.begin(), kernel.nodes.end(), [&](const KernelNode& node) {
-    return node.kind != NodeKind::kLoad || node.buffer != in ||
-           (node.dynamic.empty() && node.guard < 0 && node.address == *address);
-  });
-}
-
-// Returns whether the step that first writes the own output is an update of the input `in`, in
-// place.
-bool is_updated(const Schedule& s, const StoragePlan& plan, int in, int own) {
-  const auto i = static_cast<size_t>(plan.storages[static_cast<size_t>(own)].first);
-  const Step& step = s.steps[i];
-  if (count_reads(plan, step, in) != 1) return false;
-  for (const auto& [from, to] : fusion::in_place_slots(step, plan.nested[i])) {
-    const SlotLocation &a = plan.slots[static_cast<size_t>(from)],
-                       &b = plan.slots[static_cast<size_t>(to)];
-    if (a.storage == in && b.storage == own && a.map.empty() && b.map.empty() &&
-        s.slots[static_cast<size_t>(from)].axes == s.slots[static_cast<size_t>(to)].axes)
-      return true;
-  }
-  return false;
-}
-
-// Returns the inputs whose last use is before the own output is first written.
-std::vector<int> find_donors(const Schedule& s, const StoragePlan& plan,
-                             const std::vector<Input>& inputs, size_t own) {
-  const Storage& out = plan.storages[own];
-  std::vector<int> donors;
-  for (size_t i = 0; i < plan.storages.size(); ++i) {
-    const Storage& in = plan.storages[i];
-    if (in.kind != Storage::Kind::kInput || in.total() != out.total() || out.total() == 0) continue;
-    bool safe = in.last < out.first;
-    if (in.last == out.first && inputs[static_cast<size_t>(in.index)].map.empty() &&
-        in.bytes == out.bytes && is_updated(s, plan, static_cast<int>(i), static_cast<int>(own))) {
-      safe = true;
-    } else if (in.last == out.first) {
-      const auto* step = std::get_if<KernelStep>(&s.steps[static_cast<size_t>(out.first)]);
-      if (!step || in.bytes != out.bytes) continue;
-      int in_buffer = -1, out_buffer = -1, uses = 0;
-      for (size_t b = 0; b < step->slots.size(); ++b) {
-        const int slot = step->slots[b];
-        if (slot < 0) continue;
-        const SlotLocation& location = plan.slots[static_cast<size_t>(slot)];
-        if (location.storage == static_cast<int>(i))
-          in_buffer = static_cast<int>(b), uses += location.map.empty() ? 1 : 2;
-        if (location.storage == static_cast<int>(own))
-          out_buffer = static_cast<int>(b), uses += location.map.empty() ? 0 : 2;
-      }
-      if (in_buffer < 0 || out_buffer < 0 || uses != 1) continue;
-      const Slot& a = s.slots[static_cast<size_t>(step->slots[static_cast<size_t>(in_buffer)])];
-      const Slot& b = s.slots[static_cast<size_t>(step->slots[static_cast<size_t>(out_buffer)])];
-      safe = a.axes == b.axes && itemsize(a.dtype) == itemsize(b.dtype) &&
-             updates_in_place(step->kernel, in_buffer, out_buffer);
-    }
-    if (safe) donors.push_back(in.index);
-  }
-  return donors;
-}
-
-// Returns the inputs with as many bytes as the own output, except those that contain a result.
-std::vector<int> find_receivers(const Schedule& s, const StoragePlan& plan, size_t own) {
-  const Storage& out = plan.storages[own];
-  std::vector<int> receivers;
-  for (size_t i = 0; i < plan.storages.size(); ++i) {
-    const Storage& in = plan.storages[i];
-    if (in.kind != Storage::Kind::kInput || in.total() != out.total() || out.total() == 0) continue;
-    if (std::none_of(s.outputs.begin(), s.outputs.end(), [&](int slot) {
-          return plan.slots[static_cast<size_t>(slot)].storage == static_cast<int>(i);
-        }))
-      receivers.push_back(in.index);
-  }
-  return receivers;
-}
-
 // Returns the offsets of the layout's instances, given those of the slot's instances.
 InstanceOffsets compose(const std::vector<int32_t>& map, int64_t instances,
                         const std::function<int64_t(int64_t)>& slot_offset) {
@@ -241,7 +151,7 @@ struct Program::State {
   std::optional<cluster::CallIdentity> identity;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
-  std::vector<Own> own;
+  Donors donors;
 };
 
 Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
@@ -293,16 +203,9 @@ Program::Program(const Schedule& of_all, std::vector<ArraySpec> inputs,
     if (is_identity(in.map)) in.map.clear();
     state->inputs.push_back(std::move(in));
   }
-  state->own.resize(static_cast<size_t>(plan.own_outputs));
-  for (const Storage& storage : plan.storages)
-    if (storage.kind == Storage::Kind::kOutput)
-      state->own[static_cast<size_t>(storage.index)].bytes = storage.total();
-  for (size_t i = 0; i < plan.storages.size(); ++i) {
-    if (plan.storages[i].kind != Storage::Kind::kOutput) continue;
-    Own& own = state->own[static_cast<size_t>(plan.storages[i].index)];
-    own.donors = find_donors(s, plan, state->inputs, i);
-    own.receivers = find_receivers(s, plan, i);
-  }
+  std::vector<bool> mapped;
+  for (const Input& in : state->inputs) mapped.push_back(!in.map.empty());
+  state->donors = find_donors(s, plan, mapped);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Slot& slot = s.slots[static_cast<size_t>(s.outputs[i])];
     const SlotLocation& location = plan.slots[static_cast<size_t>(s.outputs[i])];
@@ -362,10 +265,11 @@ SlotRef input_ref(const Input& expected, const DeviceArray& array,
 class InputUses {
  public:
   InputUses(std::span<const DeviceArray* const> inputs, std::span<const uint8_t> donate,
-            std::span<const DeviceData* const> moved)
-      : inputs_(inputs), donate_(donate) {
+            std::span<const DeviceData* const> moved, const Donors& donors)
+      : inputs_(inputs), donate_(donate), donors_(donors) {
     for (const DeviceArray* input : inputs) uses_.emplace_back(*input);
     only_.resize(donate.size(), 0);
+    if (!donate.empty()) next_.resize(2 * donors.groups.size(), 0);
     try {
       for (size_t i = 0; i < donate.size(); ++i)
         if (donate[i]) only_[i] = donate_input(i, moved);
@@ -394,30 +298,48 @@ class InputUses {
     if (taken_) complete();
   }
 
-  // Returns the memory of a donated input that nobody else holds; no memory if there is none.
-  Buffer take(const std::vector<int>& donors) {
-    if (donate_.empty()) return {};
-    for (int donor : donors) {
-      const auto i = static_cast<size_t>(donor);
-      if (!donate_[i] || !only_[i]) continue;
-      const DeviceArray& array = *inputs_[i];
-      const bool whole = array.dense() && array.offsets().at(0) == 0;
-      if (!whole || !array.buffer().unique()) continue;
-      only_[i] = 0;
-      taken_ = true;
-      return array.buffer();
+  // Returns the memory of a donated input that nobody else holds and that the result may take from
+  // its first step on; no memory if there is none.
+  Buffer take_for(const Donors::Output& out) {
+    if (donate_.empty() || out.group < 0) return {};
+    for (int input : out.updated)
+      if (Buffer memory = take(input)) return memory;
+    const auto& group = donors_.groups[static_cast<size_t>(out.group)];
+    for (size_t& next = next_[2 * static_cast<size_t>(out.group)];
+         next < group.size() && group[next].last < out.first; ++next)
+      if (Buffer memory = take(group[next].input)) return memory;
+    return {};
+  }
+  // The same for a result that is copied there after the last step.
+  Buffer take_after(const Donors::Output& out) {
+    if (donate_.empty() || out.group < 0) return {};
+    const auto& group = donors_.groups[static_cast<size_t>(out.group)];
+    for (size_t& next = next_[2 * static_cast<size_t>(out.group) + 1]; next < group.size();
+         ++next) {
+      if (group[next].holds_result) continue;
+      if (Buffer memory = take(group[next].input)) return memory;
     }
     return {};
   }
 
  private:
+  // Returns the memory of an input if it is donated and nobody else holds it.
+  Buffer take(int input) {
+    const auto i = static_cast<size_t>(input);
+    if (!donate_[i] || !only_[i]) return {};
+    const DeviceArray& array = *inputs_[i];
+    const bool whole = array.dense() && array.offsets().at(0) == 0;
+    if (!whole || !array.buffer().unique()) return {};
+    only_[i] = 0;
+    taken_ = true;
+    return array.buffer();
+  }
   // Donates input i. Returns whether only this run uses it.
   uint8_t donate_input(size_t i, std::span<const DeviceData* const> moved) {
     const bool copied = !moved.empty() && moved[i];
     const DeviceData* given = copied ? moved[i] : inputs_[i];
     // An array that is passed twice in one call is donated once.
-    if (std::find(given_.begin(), given_.end(), given) != given_.end()) return 0;
-    given_.push_back(given);
+    if (!given_.insert(given).second) return 0;
     // A copied input is a view of the original, or in memory that nobody else has.
     if (copied) originals_.push_back(given->donate());
     const bool only = uses_[i].donate();
@@ -430,9 +352,14 @@ class InputUses {
 
   std::span<const DeviceArray* const> inputs_;
   std::span<const uint8_t> donate_;
+  const Donors& donors_;
+  // For each group of inputs, the first that may still give its memory, before and after the steps.
+  boost::container::small_vector<size_t, 8> next_;
   boost::container::small_vector<ArrayUse, 16> uses_;
   std::vector<std::unique_ptr<Donation>> originals_;
-  boost::container::small_vector<const DeviceData*, 4> given_;
+  boost::container::flat_set<const DeviceData*, std::less<>,
+                             boost::container::small_vector<const DeviceData*, 4>>
+      given_;
   boost::container::small_vector<ArrayUse*, 4> donated_;
   boost::container::small_vector<uint8_t, 16> only_;
   bool done_ = false;
@@ -477,7 +404,7 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
                 p.inputs.size());
   TESSERA_CHECK(donate.empty() || donate.size() == inputs.size(), "{} donation flags",
                 donate.size());
-  InputUses uses(inputs, donate, moved);
+  InputUses uses(inputs, donate, moved, p.donors);
   if (!p.code) {
     std::vector<DeviceArrayRef> elsewhere;
     for (const Output& out : p.outputs)
@@ -502,8 +429,8 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   boost::container::small_vector<Buffer, 4> own;
   boost::container::small_vector<std::byte*, 4> own_data;
   boost::container::small_vector<size_t, 4> undonated;
-  for (const Own& o : p.own) {
-    Buffer buffer = uses.take(o.donors);
+  for (const Donors::Output& o : p.donors.outputs) {
+    Buffer buffer = uses.take_for(o);
     if (!buffer) {
       undonated.push_back(own.size());
       buffer = Buffer::allocate(o.bytes);
@@ -522,8 +449,8 @@ std::vector<DeviceArrayRef> Program::run(std::span<const DeviceArray* const> inp
   if (call) call->complete();
   // A result that could not be computed in place moves to the memory that was donated for it.
   for (size_t k : undonated)
-    if (Buffer donated = uses.take(p.own[k].receivers)) {
-      copy_bytes(donated.data(), own[k].data(), p.own[k].bytes);
+    if (Buffer donated = uses.take_after(p.donors.outputs[k])) {
+      copy_bytes(donated.data(), own[k].data(), p.donors.outputs[k].bytes);
       own[k] = std::move(donated);
     }
 

@@ -94,6 +94,18 @@ TEST(Donors, AreOverwrittenByKernelsThatReadEachElementBefore) {
               IsEmpty());
 }
 
+// The kernel reads x twice, the second time backwards.
+TEST(Donors, AreNotOverwrittenIfAKernelReadsThemTwice) {
+  for (const bool backwards : {false, true}) {
+    ScheduleBuilder b{Mesh()};
+    const int x = b.input(float32, {8}, {}), y = b.output(float32, {8}, {});
+    b.kernel({x, x, y}, {}, add_one);
+    auto& step = std::get<KernelStep>(b.schedule.steps.back());
+    if (backwards) step.kernel.nodes[1].address = Affine{7, {-1}, {}};
+    EXPECT_THAT(donors_of(b).outputs[0].updated, IsEmpty());
+  }
+}
+
 // Donated arrays become the results that are computed from them, and those that are left become
 // the results that cannot be.
 TEST(Donors, AllGiveTheirMemory) {

@@ -1,8 +1,8 @@
 #include "tessera/runtime/donors.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
+#include <utility>
 
 #include "tessera/fusion/in_place.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/container/flat_set.hpp>
 #include <boost/container/small_vector.hpp>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <unordered_map>

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "tessera/runtime/program.h"
 #include "tests/runtime/schedules.h"
 
@@ -25,13 +28,20 @@ Donors donors_of(const ScheduleBuilder& b) {
                      std::vector<bool>(b.schedule.inputs.size()));
 }
 
-TEST(Donors, AreListedOnceForAllResultsOfASize) {
-  constexpr int kLeaves = 2000;
+// Returns a program in which result to(i) is input i, plus one, for each i below `count`.
+ScheduleBuilder leaves(int count, const std::function<int(int)>& to) {
   ScheduleBuilder b{Mesh()};
   std::vector<int> x, y;
-  for (int i = 0; i < kLeaves; ++i) x.push_back(b.input(float32, {64}, {}));
-  for (int i = 0; i < kLeaves; ++i) y.push_back(b.output(float32, {64}, {}));
-  for (size_t i = 0; i < kLeaves; ++i) b.kernel({x[i], y[i]}, {}, add_one);
+  for (int i = 0; i < count; ++i) x.push_back(b.input(float32, {64}, {}));
+  for (int i = 0; i < count; ++i) y.push_back(b.output(float32, {64}, {}));
+  for (int i = 0; i < count; ++i)
+    b.kernel({x[static_cast<size_t>(i)], y[static_cast<size_t>(to(i))]}, {}, add_one);
+  return b;
+}
+
+TEST(Donors, AreListedOnceForAllResultsOfASize) {
+  constexpr int kLeaves = 2000;
+  ScheduleBuilder b = leaves(kLeaves, [](int i) { return i; });
   const Donors donors = donors_of(b);
   ASSERT_EQ(donors.groups.size(), 1u);
   EXPECT_EQ(donors.groups[0].size(), size_t{kLeaves});
@@ -110,11 +120,7 @@ TEST(Donors, AreNotOverwrittenIfAKernelReadsThemTwice) {
 // the results that cannot be.
 TEST(Donors, AllGiveTheirMemory) {
   constexpr size_t kLeaves = 300;
-  ScheduleBuilder b{Mesh()};
-  std::vector<int> x, y;
-  for (size_t i = 0; i < kLeaves; ++i) x.push_back(b.input(float32, {64}, {}));
-  for (size_t i = 0; i < kLeaves; ++i) y.push_back(b.output(float32, {64}, {}));
-  for (size_t i = 0; i < kLeaves; ++i) b.kernel({x[i], y[kLeaves - 1 - i]}, {}, add_one);
+  ScheduleBuilder b = leaves(kLeaves, [](int i) { return int{kLeaves} - 1 - i; });
   const SingleDeviceSharding device(test_devices(1)[0]);
   const std::vector<ArraySpec> specs(kLeaves, {float32, {64}, device});
   const auto program = b.program(specs, specs);

@@ -19,6 +19,10 @@ const Storage& storage_at(const StoragePlan& plan, int i) {
   return plan.storages[static_cast<size_t>(i)];
 }
 
+bool contains(const std::vector<int>& numbers, int number) {
+  return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+}
+
 // What a kernel does with each of its buffers.
 class KernelBuffers {
  public:
@@ -115,10 +119,6 @@ class DonorSearch {
     const auto step_number = static_cast<size_t>(out.first);
     const Step& step = s_.steps[step_number];
     std::vector<int> inputs;
-    const auto add = [&](int storage) {
-      const int input = storage_at(plan_, storage).index;
-      if (std::find(inputs.begin(), inputs.end(), input) == inputs.end()) inputs.push_back(input);
-    };
     const auto ends_here = [&](const Storage& in) {
       return in.kind == Storage::Kind::kInput && in.last == out.first &&
              in.total() == out.total() && in.bytes == out.bytes;
@@ -129,8 +129,8 @@ class DonorSearch {
       const Storage& in = storage_at(plan_, a.storage);
       if (ends_here(in) && !mapped_[static_cast<size_t>(in.index)] &&
           slot_at(s_, from).axes == slot_at(s_, to).axes &&
-          count_reads(plan_, step, a.storage) == 1)
-        add(a.storage);
+          count_reads(plan_, step, a.storage) == 1 && !contains(inputs, in.index))
+        inputs.push_back(in.index);
     }
     const auto* kernel = std::get_if<KernelStep>(&step);
     if (!kernel) return inputs;
@@ -138,6 +138,7 @@ class DonorSearch {
     const int out_buffer = buffers.buffer_of(own);
     if (out_buffer < 0) return inputs;
     const Slot& written = slot_at(s_, kernel->slots[static_cast<size_t>(out_buffer)]);
+    const std::vector<int> paired = inputs;
     for (size_t b = 0; b < kernel->slots.size(); ++b) {
       if (kernel->slots[b] < 0) continue;
       const Slot& read = slot_at(s_, kernel->slots[b]);
@@ -145,8 +146,9 @@ class DonorSearch {
       if (ends_here(storage_at(plan_, storage)) &&
           buffers.buffer_of(storage) == static_cast<int>(b) && read.axes == written.axes &&
           itemsize(read.dtype) == itemsize(written.dtype) &&
-          buffers.updates_in_place(static_cast<int>(b), out_buffer))
-        add(storage);
+          buffers.updates_in_place(static_cast<int>(b), out_buffer) &&
+          !contains(paired, storage_at(plan_, storage).index))
+        inputs.push_back(storage_at(plan_, storage).index);
     }
     return inputs;
   }

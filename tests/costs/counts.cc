@@ -3,9 +3,13 @@
 #include <chrono>
 
 #include "allocations.h"
+#include "instructions.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/fusion/schedule_walk.h"
+#include "tessera/mesh/device.h"
 #include "tessera/runtime/memory_plan.h"
+#include "tessera/runtime/program.h"
+#include "tessera/runtime/routine_code.h"
 #include "work.h"
 
 namespace tessera::costs {
@@ -29,13 +33,39 @@ template <class F>
 PassCount counted(std::string_view name, const F& run) {
   const auto start = std::chrono::steady_clock::now();
   const Allocations before = allocations();
+  start_counting_instructions();
   run();
   const Allocations after = allocations();
+  const double instructions = instructions_since_start();
   return {
       .name = std::string(name),
       .allocations = static_cast<double>(after.count - before.count),
       .allocated_bytes = static_cast<double>(after.bytes - before.bytes),
+      .instructions = instructions,
       .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+}
+
+std::vector<runtime::ArraySpec> specs_of(const Function& f, const std::vector<ValueId>& values,
+                                         const std::vector<NamedSharding>& shardings) {
+  std::vector<runtime::ArraySpec> out;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Type& type = f.type(values[i]);
+    const Sharding sharding = shardings.empty() ? Sharding(SingleDeviceSharding(devices().front()))
+                                                : Sharding(shardings[i]);
+    out.push_back({type.dtype, type.shape, sharding, type.weak});
+  }
+  return out;
+}
+
+// Makes the program without machine code, so it cannot run.
+void make_program(const Function& traced, const PassState& state) {
+  const runtime::InterpretLoops interpret;  // a loop is not compiled either
+  const spmd::Partitioned& partitioned = state.alternatives.front().partitioned;
+  const auto no_code = [](std::span<const fusion::Kernel* const> kernels) {
+    return std::vector<fusion::KernelCode>(kernels.size());
+  };
+  runtime::Program(state.schedule, specs_of(traced, traced.inputs, partitioned.inputs),
+                   specs_of(traced, traced.outputs, partitioned.outputs), no_code);
 }
 
 }  // namespace
@@ -51,10 +81,15 @@ Counts counts_of(const std::function<Function()>& trace) {
     for (const Alternative& a : state.alternatives) count.ops += text_size(a.function);
     out.passes.push_back(std::move(count));
   }
-  out.passes.back().ops = size_of(state.schedule);
+  const double size = size_of(state.schedule);
+  out.passes.back().ops = size;
+  out.passes.push_back(counted("plan_memory", [&] { runtime::plan_memory(state.schedule); }));
+  out.passes.back().ops = size;
+  if (state.mesh.rank() == 0 || !state.mesh.is_abstract()) {
+    out.passes.push_back(counted("program", [&] { make_program(function, state); }));
+    out.passes.back().ops = size;
+  }
   out.schedule = std::move(state.schedule);
-  out.passes.push_back(counted("plan_memory", [&] { runtime::plan_memory(out.schedule); }));
-  out.passes.back().ops = out.passes[out.passes.size() - 2].ops;
   out.run = runtime::run_cost(out.schedule);
   return out;
 }

@@ -7,6 +7,7 @@
 #include "allocations.h"
 #include "comparisons.h"
 #include "counts.h"
+#include "instructions.h"
 #include "outside.h"
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
@@ -53,6 +54,21 @@ struct Metric {
   bool lumps = false;  // whether it grows in lumps
 };
 
+// Returns the instructions of a pass; those of the program without its memory plan, which is made
+// again in it.
+double instructions(const Measured& m, size_t p) {
+  const std::vector<PassCount>& passes = m.counts.passes;
+  return passes[p].instructions - (passes[p].name == "program" ? passes[p - 1].instructions : 0);
+}
+// Returns what they may grow with: n log n, because of maps and sorts. A memory plan also compares
+// its largest blocks in pairs, up to a number of them (storage_plan.cc).
+double instructions_base(double n, const Measured& m, size_t p) {
+  constexpr double kMostPairs = 4096;
+  const PassCount& pass = m.counts.passes[p];
+  const double pairs = pass.name == "plan_memory" ? std::min(pass.ops, kMostPairs) : 0;
+  return n * std::log2(n + 2) + pairs * pairs;
+}
+
 std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
   const auto work = [](const Measured& m) { return m.work; };
   std::vector<Metric> out = {
@@ -79,19 +95,29 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
     const std::string& pass = counts.passes[p].name;
     out.push_back({"ops after " + pass, [p](const Measured& m) { return m.counts.passes[p].ops; },
                    [=](const Measured& m) { return before(m, p); }});
-    if (!counts_allocations()) continue;
     const auto both = [=](const Measured& m) {
       return m.depth * (m.text + (p == 0 ? 0 : before(m, p) + m.counts.passes[p].ops));
     };
-    out.push_back({"allocations of " + pass,
-                   [p](const Measured& m) { return m.counts.passes[p].allocations; }, both, nullptr,
-                   true});
     // Tables of tiles and windows grow with the arrays, so the work is added.
-    out.push_back(
-        {"bytes allocated by " + pass,
-         [p](const Measured& m) { return m.counts.passes[p].allocated_bytes; },
-         [=, &family](const Measured& m) { return both(m) + (family.text_grows ? 0 : m.work); },
-         nullptr, true});
+    const auto with_tables = [=, &family](const Measured& m) {
+      return both(m) + (family.text_grows ? 0 : m.work);
+    };
+    if (counts_instructions())
+      out.push_back({"instructions of " + pass,
+                     [p](const Measured& m) { return instructions(m, p); },
+                     [=](const Measured& m) { return instructions_base(with_tables(m), m, p); },
+                     nullptr, true});
+    if (!counts_allocations()) continue;
+    // The tables of a program have memory for each tile.
+    const auto table = [=](const Measured& m) {
+      return pass == "program" ? with_tables(m) : both(m);
+    };
+    out.push_back({"allocations of " + pass,
+                   [p](const Measured& m) { return m.counts.passes[p].allocations; }, table,
+                   nullptr, true});
+    out.push_back({"bytes allocated by " + pass,
+                   [p](const Measured& m) { return m.counts.passes[p].allocated_bytes; },
+                   with_tables, nullptr, true});
   }
   return out;
 }
@@ -155,7 +181,8 @@ std::optional<std::vector<Finding>> findings(const Family& family) {
   };
   try {
     more(3);
-    add_found_at_once(family, all[0].counts, out);
+    // These make machine code, which takes minutes if instructions are counted.
+    if (!counts_instructions()) add_found_at_once(family, all[0].counts, out);
     const std::vector<Metric> metrics = metrics_of(family, all[0].counts);
     const auto excess_of = [&](const Metric& metric, size_t first, Finding* finding) {
       const Series cost = series(all, first, metric.value), work = series(all, first, metric.base);

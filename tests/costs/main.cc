@@ -3,6 +3,8 @@
 //   tessera_costs seeds [N] [--from SEED]   programs of tests/generate
 //   tessera_costs loops [N] [--from SEED]   loops that change arrays
 //   tessera_costs functions|samples         one op a program
+//   tessera_costs instructions [N] [--from SEED]   programs that are long to compile, and programs of
+//                                           tests/generate whose text grows, under Callgrind
 //   tessera_costs compiling                 seconds and memory of programs that are long to compile
 //   tessera_costs --counts seeds|loops SEED FAMILY   every count of a family at six sizes
 //
@@ -18,6 +20,7 @@
 
 #include "compiling.h"
 #include "counts.h"
+#include "instructions.h"
 #include "loops.h"
 #include "ops.h"
 #include "seeds.h"
@@ -154,12 +157,32 @@ int print_compiling() {
       std::printf("  size %5ld: %7.3f s, %9.0f allocations, %7.1f MB allocated, peak %4ld MB\n",
                   size, seconds, allocations, bytes / 1e6, usage.ru_maxrss / 1024);
       for (const PassCount& pass : counts.passes)
-        if (pass.seconds > 0.1 * seconds)
+        if (pass.instructions > 0)
+          std::printf("    %s: %.2f million instructions\n", pass.name.c_str(),
+                      pass.instructions / 1e6);
+        else if (pass.seconds > 0.1 * seconds)
           std::printf("    %s: %.3f s\n", pass.name.c_str(), pass.seconds);
       std::fflush(stdout);
     }
   }
   return 0;
+}
+
+// Checks smaller programs than `compiling` has, because Callgrind takes fifty times as long.
+void check_instructions(Runner& runner, const Options& options) {
+  if (!counts_instructions())
+    throw std::runtime_error("expected to run under Callgrind: scripts/costs instructions");
+  const auto nothing = [](const Finding&) { return std::string(); };
+  for (Family family : families_of_compiling()) {
+    family.size = std::max<int64_t>(1, family.size / 4);
+    runner.check(family, nothing);
+  }
+  for (uint32_t seed = options.from; seed < options.from + options.count; ++seed)
+    for (const Axis axis : {Axis::kOps, Axis::kLeaves, Axis::kShapes}) {
+      const generate::Case c = generate::make_case(seed);
+      Family family = family_of(c, axis, seed % 2 == 1);
+      runner.check(family, [&](const Finding&) { return generate::function_source(c); });
+    }
 }
 
 int run_main(int argc, char** argv) {
@@ -177,12 +200,16 @@ int run_main(int argc, char** argv) {
       for (const Family& family : families_of_functions()) runner.check(family, nothing);
     } else if (options.what == "samples") {
       for (const Family& family : families_of_samples()) runner.check(family, nothing);
+    } else if (options.what == "instructions") {
+      check_instructions(runner, options);
     } else if (options.what == "seeds" || options.what == "loops") {
       for (uint32_t seed = options.from; seed < options.from + options.count; ++seed)
         options.what == "seeds" ? check_seed(runner, seed) : check_loop(runner, seed);
     } else {
-      throw std::invalid_argument("expected seeds, loops, functions, samples or compiling, got '" +
-                                  options.what + "'");
+      throw std::invalid_argument(
+          "expected seeds, loops, functions, samples, instructions or "
+          "compiling, got '" +
+          options.what + "'");
     }
     return runner.report();
   } catch (const std::exception& error) {

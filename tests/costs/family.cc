@@ -122,6 +122,14 @@ std::vector<Metric> metrics_of(const Family& family, const Counts& counts) {
   return out;
 }
 
+// If instructions are counted, only they are checked: the other costs are known without Callgrind.
+std::vector<Metric> checked_metrics(const Family& family, const Counts& counts) {
+  std::vector<Metric> metrics = metrics_of(family, counts);
+  if (counts_instructions())
+    std::erase_if(metrics, [](const Metric& m) { return !m.name.starts_with("instructions"); });
+  return metrics;
+}
+
 Series series(const std::vector<Measured>& all, size_t first,
               const std::function<double(const Measured&)>& value) {
   return {value(all[first]), value(all[first + 1]), value(all[first + 2])};
@@ -183,7 +191,7 @@ std::optional<std::vector<Finding>> findings(const Family& family) {
     more(3);
     // These make machine code, which takes minutes if instructions are counted.
     if (!counts_instructions()) add_found_at_once(family, all[0].counts, out);
-    const std::vector<Metric> metrics = metrics_of(family, all[0].counts);
+    const std::vector<Metric> metrics = checked_metrics(family, all[0].counts);
     const auto excess_of = [&](const Metric& metric, size_t first, Finding* finding) {
       const Series cost = series(all, first, metric.value), work = series(all, first, metric.base);
       const double excess =

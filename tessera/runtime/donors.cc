@@ -138,7 +138,6 @@ class DonorSearch {
     const int out_buffer = buffers.buffer_of(own);
     if (out_buffer < 0) return inputs;
     const Slot& written = slot_at(s_, kernel->slots[static_cast<size_t>(out_buffer)]);
-    const std::vector<int> paired = inputs;
     for (size_t b = 0; b < kernel->slots.size(); ++b) {
       if (kernel->slots[b] < 0) continue;
       const Slot& read = slot_at(s_, kernel->slots[b]);
@@ -146,8 +145,7 @@ class DonorSearch {
       if (ends_here(storage_at(plan_, storage)) &&
           buffers.buffer_of(storage) == static_cast<int>(b) && read.axes == written.axes &&
           itemsize(read.dtype) == itemsize(written.dtype) &&
-          buffers.updates_in_place(static_cast<int>(b), out_buffer) &&
-          !contains(paired, storage_at(plan_, storage).index))
+          buffers.updates_in_place(static_cast<int>(b), out_buffer))
         inputs.push_back(storage_at(plan_, storage).index);
     }
     return inputs;

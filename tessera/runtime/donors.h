@@ -24,7 +24,8 @@ struct Donors {
     int first = -1;  // the first step that writes it: inputs whose last use is earlier may give it
     // The inputs of its size. -1: no input has it.
     int group = -1;
-    // The inputs that the first step uses last, and whose memory it may overwrite.
+    // The inputs that the first step uses last, and whose memory it may overwrite; one may be
+    // listed twice.
     std::vector<int> updated;
   };
   // The inputs of one size each, in the order of their last uses.

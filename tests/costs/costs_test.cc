@@ -16,6 +16,7 @@
 #include "seeds.h"
 #include "tessera/ops/core/array_math.h"
 #include "tessera/ops/structural/sort.h"
+#include "tessera/runtime/executable.h"
 #include "tessera/tessera.h"
 #include "tessera/trace/trace.h"
 #include "tests/generate/make.h"
@@ -248,6 +249,22 @@ TEST_F(Costs, AxesOfCarriesAreNotSearchedAnewForEachLoopAround) {
   // At twice the depth there are twice as many levels, each twice as large. The rest is allowed for
   // costs that grow with both.
   EXPECT_LT(allocations(24), 5 * shallow);
+}
+
+// A program of one device has no mesh, and one of several has.
+TEST_F(Costs, TheProgramIsMadeToo) {
+  const auto f = [](const Arrays& x) { return Arrays{sin(x[0]) + x[1]}; };
+  const auto types = std::vector<Type>{floats({8}), floats({8})};
+  const Mesh mesh(make_mesh({8}, {"x"}));
+  for (const FlatFn& body :
+       {FlatFn(f), FlatFn([&](const Arrays& x) {
+          return f({with_sharding_constraint(x[0], NamedSharding(mesh, P("x"))), x[1]});
+        })}) {
+    const int64_t made = runtime::Executable::num_made();
+    const Counts counts = counts_of([&] { return trace_function(body, types).function; });
+    EXPECT_EQ(counts.passes.back().name, "program");
+    EXPECT_GT(runtime::Executable::num_made(), made);
+  }
 }
 
 TEST_F(Costs, CountsAreTheSameEveryTime) {

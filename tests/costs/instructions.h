@@ -1,11 +1,12 @@
 // Instructions that this process executes, as Valgrind's tool Callgrind counts them: the work of a
 // compiler that does not allocate, the same under every load. scripts/costs runs the program under
-// it.
+// it; TESSERA_CALLGRIND is the name of Callgrind's output file.
 #pragma once
 
 namespace tessera::costs {
 
-// Returns whether instructions are counted, because this process runs under Callgrind.
+// Returns whether instructions are counted, because this process runs under Callgrind, and
+// Valgrind's headers were there when it was built.
 bool counts_instructions();
 // Counts from zero from now on.
 void start_counting_instructions();

@@ -164,7 +164,8 @@ TEST(Handlers, Errors) {
   expect_error([] { lax::ffi_call("nowhere", kFour, {ones({4})}); },
                "[ffi_call] expected a target that is registered in this process, got 'nowhere'");
   expect_error([] { ffi::register_handler("add", kPower); },
-               "expected a target that is not registered yet, or the same handlers");
+               "[register_handlers] expected a target that is not registered yet, or the same "
+               "handlers");
   expect_error([] { ffi::register_handler("late", of_the_future); },
                "for version 0.2 to 0.5 of XLA's FFI, got one for 9.0");
   expect_error([] { ffi::register_handler("none", nullptr); }, "for the stage execute, got none");

@@ -24,9 +24,10 @@ Handlers& handlers_by_name() {
 }  // namespace
 
 void register_handlers(const std::string& name, const HandlerBundle& handlers, Platform platform) {
-  if (name.empty()) value_error("ffi", "expected the name of a target, got an empty one");
+  if (name.empty())
+    value_error("register_handlers", "expected the name of a target, got an empty one");
   if (!handlers.execute)
-    value_error("ffi",
+    value_error("register_handlers",
                 "expected a handler of '{}' for the stage execute, got none; register it with "
                 "those of the other stages",
                 name);
@@ -37,7 +38,7 @@ void register_handlers(const std::string& name, const HandlerBundle& handlers, P
   const std::lock_guard lock(known.mutex);
   const auto [at, added] = known.all.emplace(std::pair(name, platform), handlers);
   if (!added && at->second != handlers)
-    value_error("ffi",
+    value_error("register_handlers",
                 "expected a target that is not registered yet, or the same handlers, got other "
                 "ones for '{}'; give one of the two another name",
                 name);

@@ -1,5 +1,9 @@
 #include "tessera/codegen/quotient.h"
 
+#include <cmath>
+
+#include "tessera/codegen/math/elementary.h"
+
 namespace tessera::codegen {
 namespace {
 
@@ -24,7 +28,34 @@ uint64_t span_of(Vec x, uint64_t exponent) {
   return bits_of_power(x, e) - bits_of_power(x, -e);
 }
 
+// Returns whether d is a whole number, but no power of two, that is small enough: a quotient of a
+// float is then more than 2^-26 (float32: 2^-13) of its last place away from all numbers halfway
+// between two floats, and remainders are exact, even those of denormal quotients.
+bool divides_apart(double d, bool f64) {
+  int exponent = 0;
+  return std::abs(d) <= (f64 ? 0x1p25 : 0x1p12) && std::trunc(d) == d && d != 0 &&
+         std::frexp(std::abs(d), &exponent) != 0.5;
+}
+
 }  // namespace
+
+Vec quotient(Vec a, Vec d) {
+  const llvm::ConstantFP* constant = splat_float(d);
+  if (!constant || !a.ir->target.avx512) return a / d;
+  const llvm::APFloat& value = constant->getValueAPF();
+  const double divisor = a.is_f64() ? value.convertToDouble() : value.convertToFloat();
+  if (!divides_apart(divisor, a.is_f64())) return a / d;
+  if (divisor < 0) return quotient(-a, -d);
+  Vec reciprocal = 1.0 / d, q = a * reciprocal;
+  // It has the opposite sign of the remainder, so that the sign of a zero is kept. It is NaN if `a`
+  // is infinite.
+  Vec excess = fma(q, d, -a);
+  Vec corrected = select(is_nan(excess), q, fma(-excess, reciprocal, q));
+  if (std::fmod(divisor, 2) != 0) return corrected;
+  // A denormal quotient by an even number may be halfway between two floats.
+  Vec halfway = (abs(q) < (a.is_f64() ? 0x1p-1022 : 0x1p-126)) & (excess != 0.0);
+  return unlikely(any(halfway), corrected, [&] { return a / d; });
+}
 
 SharedDivisor::SharedDivisor(Vec d) {
   const auto [dividends, divisors] = range_of(d);

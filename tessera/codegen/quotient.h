@@ -1,5 +1,5 @@
-// Quotients by a number that many elements share (the sum of a row). They are computed as
-// multiplications by its reciprocal and have the same bits as divisions.
+// Quotients by a number that many elements share (a constant, the sum of a row). They are computed
+// as multiplications by its reciprocal and have the same bits as divisions.
 //
 // P. Markstein, "Computation of elementary functions on the IBM RISC System/6000 processor" (1990):
 // if y is 1 / d rounded to nearest, and q is at most an ulp off, then q + (a - q d) y, with both
@@ -10,6 +10,10 @@
 #include "tessera/codegen/vec.h"
 
 namespace tessera::codegen {
+
+// Returns a / d for floats. A constant's reciprocal pays only with AVX-512, whose division of a
+// vector takes longer than ten other operations.
+Vec quotient(Vec a, Vec d);
 
 class SharedDivisor {
  public:

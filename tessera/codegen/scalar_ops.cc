@@ -14,6 +14,7 @@
 #include "tessera/codegen/helpers.h"
 #include "tessera/codegen/integer_ops.h"
 #include "tessera/codegen/math/elementary.h"
+#include "tessera/codegen/quotient.h"
 #include "tessera/ir/format.h"
 
 namespace tessera::codegen {

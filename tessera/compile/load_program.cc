@@ -7,8 +7,15 @@
 namespace tessera::compile {
 namespace {
 
-std::vector<ArraySpec> specs_of(const Function& f, const std::vector<ValueId>& values,
-                                const std::vector<NamedSharding>& shardings, const Device& device) {
+std::vector<Device> devices_of(const Mesh& mesh, const Device& device) {
+  return mesh.rank() > 0 ? mesh.devices() : std::vector{device};
+}
+
+}  // namespace
+
+std::vector<ArraySpec> array_specs(const Function& f, const std::vector<ValueId>& values,
+                                   const std::vector<NamedSharding>& shardings,
+                                   const Device& device) {
   std::vector<ArraySpec> out;
   for (size_t i = 0; i < values.size(); ++i) {
     const Type& type = f.type(values[i]);
@@ -18,12 +25,6 @@ std::vector<ArraySpec> specs_of(const Function& f, const std::vector<ValueId>& v
   }
   return out;
 }
-
-std::vector<Device> devices_of(const Mesh& mesh, const Device& device) {
-  return mesh.rank() > 0 ? mesh.devices() : std::vector{device};
-}
-
-}  // namespace
 
 const engine::Engine& engine_for(const Mesh& mesh, const Device& device) {
   if (mesh.rank() > 0 && mesh.is_abstract())
@@ -54,8 +55,8 @@ engine::LoadedProgramRef load_program(const Function& f, const Stages& stages,
                    .partitioned = p.function,
                    .schedule = stages.schedule,
                    .devices = devices_of(stages.mesh, device),
-                   .inputs = specs_of(f, f.inputs, p.inputs, device),
-                   .outputs = specs_of(f, f.outputs, p.outputs, device)});
+                   .inputs = array_specs(f, f.inputs, p.inputs, device),
+                   .outputs = array_specs(f, f.outputs, p.outputs, device)});
   if (engine.form() == engine::ProgramForm::kSchedule)
     check_memory(stages, program->arena_bytes(), memory_limit());
   return program;

@@ -14,6 +14,12 @@ const engine::Engine& engine_for(const Mesh& mesh, const Device& device);
 // Returns the stage up to which the pipeline must run for the engine.
 Stage last_stage(const engine::Engine& engine);
 
+// Returns what a program takes or returns as `values` of `f`: arrays with these shardings (one for
+// each value), or on `device` if there are none.
+std::vector<ArraySpec> array_specs(const Function& f, const std::vector<ValueId>& values,
+                                   const std::vector<NamedSharding>& shardings,
+                                   const Device& device);
+
 // Returns the program of `function`, ready to run on the devices of its mesh, or on `device` if the
 // mesh is empty. `stages` is the result of run_pipeline for the function, up to last_stage().
 engine::LoadedProgramRef load_program(const Function& function, const Stages& stages,

@@ -51,7 +51,7 @@ struct ScalarCost {
 };
 namespace scalar_cost {
 inline constexpr ScalarCost kSimple{1, 1, 1, 1, 0.04}, kExtremum{1, 2, 2, 1, 0.04},
-    kDivision{12, 4, 8, 4, 0.25}, kReciprocalRoot{0, 6, 12, 4, 0.25}, kRemainder{60, 60, 60, 6, 1},
+    kDivision{12, 4, 8, 4, 0.25}, kReciprocalRoot{0, 18, 22, 4, 0.25}, kRemainder{60, 60, 60, 6, 1},
     kPower{60, 60, 60, 30, 1},
     // The costs of groups of elementary functions.
     kExponential{0, 18, 36, 10, 1}, kLogarithm{0, 25, 50, 10, 1}, kInverseErf{0, 25, 50, 30, 1},

@@ -478,7 +478,6 @@ StoragePlan plan_storages(const Schedule& schedule, const StorageContext& contex
 // program.
 void plan_arena(StoragePlan& plan, const Schedule& schedule,
                 const std::vector<int64_t>& workspace_bytes) {
-  constexpr size_t kBySize = 4096;
   plan.workspaces.assign(schedule.steps.size(), 0);
   std::vector<Block> blocks;
   auto add = [&](int64_t bytes, int first, int last, int64_t* result) {
@@ -496,7 +495,7 @@ void plan_arena(StoragePlan& plan, const Schedule& schedule,
   std::stable_sort(blocks.begin(), blocks.end(),
                    [](const Block& a, const Block& b) { return a.size > b.size; });
   const std::span<Block> all(blocks);
-  const size_t large = std::min(kBySize, blocks.size());
+  const size_t large = std::min(kBlocksPlacedBySize, blocks.size());
   plan.arena_bytes = std::max(plan.arena_bytes, place_by_size(all.first(large)));
   if (large < blocks.size()) plan.arena_bytes = place_by_time(all.subspan(large), plan.arena_bytes);
   for (const Block& block : blocks) *block.result = block.offset;

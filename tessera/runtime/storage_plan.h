@@ -12,6 +12,9 @@
 
 namespace tessera::runtime {
 
+// So many of the largest blocks of the arena are each compared with those that are placed already.
+inline constexpr size_t kBlocksPlacedBySize = 4096;
+
 // A block of instances that are in order without gaps.
 struct Storage {
   enum class Kind : uint8_t {

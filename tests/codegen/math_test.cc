@@ -92,7 +92,7 @@ struct Function {
 #define TESSERA_REF(f) [](Real x) -> Real { return f(x); }
 const Function kFunctions[] = {
     {ScalarOp::kSqrt, TESSERA_REF(std::sqrt), 0.5001, 0.5001},
-    {ScalarOp::kRsqrt, TESSERA_REF(rsqrt), 2, 2},
+    {ScalarOp::kRsqrt, TESSERA_REF(rsqrt), 1.5, 1.5},
     {ScalarOp::kCbrt, TESSERA_REF(std::cbrt), 2, 1},
     {ScalarOp::kExp, TESSERA_REF(std::exp), 2, 4},
     {ScalarOp::kExpm1, TESSERA_REF(std::expm1), 2, 4},

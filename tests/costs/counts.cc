@@ -4,6 +4,7 @@
 
 #include "allocations.h"
 #include "instructions.h"
+#include "tessera/compile/load_program.h"
 #include "tessera/compile/pipeline.h"
 #include "tessera/fusion/schedule_walk.h"
 #include "tessera/mesh/device.h"
@@ -45,18 +46,6 @@ PassCount counted(std::string_view name, const F& run) {
       .seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
 }
 
-std::vector<runtime::ArraySpec> specs_of(const Function& f, const std::vector<ValueId>& values,
-                                         const std::vector<NamedSharding>& shardings) {
-  std::vector<runtime::ArraySpec> out;
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Type& type = f.type(values[i]);
-    const Sharding sharding = shardings.empty() ? Sharding(SingleDeviceSharding(devices().front()))
-                                                : Sharding(shardings[i]);
-    out.push_back({type.dtype, type.shape, sharding, type.weak});
-  }
-  return out;
-}
-
 // Makes the program without machine code, so it cannot run.
 void make_program(const Function& traced, const PassState& state) {
   const runtime::InterpretLoops interpret;  // a loop is not compiled either
@@ -64,8 +53,9 @@ void make_program(const Function& traced, const PassState& state) {
   const auto no_code = [](std::span<const fusion::Kernel* const> kernels) {
     return std::vector<fusion::KernelCode>(kernels.size());
   };
-  runtime::Program(state.schedule, specs_of(traced, traced.inputs, partitioned.inputs),
-                   specs_of(traced, traced.outputs, partitioned.outputs), no_code);
+  const Device& device = devices().front();
+  runtime::Program(state.schedule, array_specs(traced, traced.inputs, partitioned.inputs, device),
+                   array_specs(traced, traced.outputs, partitioned.outputs, device), no_code);
 }
 
 }  // namespace

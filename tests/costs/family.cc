@@ -12,6 +12,7 @@
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
 #include "tessera/base/namespaces.h"
+#include "tessera/runtime/storage_plan.h"
 #include "work.h"
 
 namespace tessera::costs {
@@ -63,7 +64,7 @@ double instructions(const Measured& m, size_t p) {
 // Returns what they may grow with: n log n, because of maps and sorts. A memory plan also compares
 // its largest blocks in pairs, up to a number of them (storage_plan.cc).
 double instructions_base(double n, const Measured& m, size_t p) {
-  constexpr double kMostPairs = 4096;
+  constexpr double kMostPairs = runtime::kBlocksPlacedBySize;
   const PassCount& pass = m.counts.passes[p];
   const double pairs = pass.name == "plan_memory" ? std::min(pass.ops, kMostPairs) : 0;
   return n * std::log2(n + 2) + pairs * pairs;

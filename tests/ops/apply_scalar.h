@@ -65,11 +65,13 @@ W rounding(W value, long double exact) {
   return std::isfinite(value) ? static_cast<W>(exact - value) : W(0);
 }
 
-// Returns the value of an elementwise op by its row, or of the low part of a function.
+// Returns the value of an elementwise op by its row, of a low part, or of a quotient by a square
+// root.
 template <class W>
 W row_value(ScalarOp op, const W& first, const W& second) {
   using namespace dtype_kinds;
   if constexpr (std::is_same_v<W, double>) {
+    if (op == ScalarOp::kDivByRoot) return first / std::sqrt(second);
     if (op == ScalarOp::kExpLow) return rounding(std::exp(first), std::exp(1.0L * first));
     if (op == ScalarOp::kExpm1Low) return rounding(std::expm1(first), std::expm1(1.0L * first));
     if (op == ScalarOp::kSinLow) return rounding(std::sin(first), std::sin(1.0L * first));

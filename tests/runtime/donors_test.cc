@@ -116,6 +116,24 @@ TEST(Donors, AreNotOverwrittenIfAKernelReadsThemTwice) {
   }
 }
 
+// Permuting shards is no step but another order of the instances. Then each device would overwrite
+// a shard that another one still reads.
+TEST(Donors, AreNotOverwrittenByOtherShards) {
+  for (const bool permuted : {false, true}) {
+    ScheduleBuilder b{test_mesh({4}, {"x"})};
+    const int x = b.input(float32, {8}, {0}), y = b.output(float32, {8}, {0});
+    int read = x;
+    if (permuted) {
+      read = b.slot(float32, {8}, {0});
+      CollectiveStep permute{.kind = CollectiveKind::kPermute, .over = {0}, .in = x, .out = read};
+      for (int64_t r = 0; r < 4; ++r) permute.pairs.push_back({r, (r + 1) % 4});
+      b.add(permute);
+    }
+    b.kernel({read, y}, {0}, add_one);
+    EXPECT_EQ(donors_of(b).outputs[0].updated.empty(), permuted);
+  }
+}
+
 // Donated arrays become the results that are computed from them, and those that are left become
 // the results that cannot be.
 TEST(Donors, AllGiveTheirMemory) {

@@ -8,15 +8,9 @@
 namespace tessera::codegen {
 namespace {
 
-const llvm::ConstantFP* splat_float(llvm::Value* v) {
-  auto* constant = llvm::dyn_cast<llvm::Constant>(v);
-  if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
-  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
-}
-
 Vec extremum(bool is_max, Vec a, Vec b) {
-  if (splat_float(a.v)) std::swap(a, b);
-  const llvm::ConstantFP* bound = splat_float(b.v);
+  if (splat_float(a)) std::swap(a, b);
+  const llvm::ConstantFP* bound = splat_float(b);
   if (bound && !bound->isNaN()) {
     // Returns `a` if `a` is NaN or both are equal. Only if both are zeros can that be the wrong
     // one.
@@ -29,17 +23,23 @@ Vec extremum(bool is_max, Vec a, Vec b) {
 
 }  // namespace
 
+const llvm::ConstantFP* splat_float(Vec x) {
+  auto* constant = llvm::dyn_cast<llvm::Constant>(x.v);
+  if (constant && constant->getType()->isVectorTy()) constant = constant->getSplatValue();
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+}
+
 bool is_two(Vec x) {
-  const llvm::ConstantFP* constant = splat_float(x.v);
+  const llvm::ConstantFP* constant = splat_float(x);
   return constant && constant->isExactlyValue(2.0);
 }
 bool is_one(Vec x) {
-  const llvm::ConstantFP* constant = splat_float(x.v);
+  const llvm::ConstantFP* constant = splat_float(x);
   return constant && constant->isExactlyValue(1.0);
 }
 
 std::optional<Vec> power_of_constant(Vec x, Vec y) {
-  const llvm::ConstantFP* constant = splat_float(y.v);
+  const llvm::ConstantFP* constant = splat_float(y);
   if (!constant) return std::nullopt;
   if (constant->isZero()) return x.like(1);
   if (constant->isExactlyValue(1.0)) return x;

@@ -105,6 +105,13 @@ Vec erf_inv_f64(Vec x);
 
 // The other functions take float32 and float64.
 
+// Returns the constant that every lane is, or null.
+const llvm::ConstantFP* splat_float(Vec x);
+// Returns 1 / sqrt(x), within 0.501 ulp; for denormal x, 1.5 ulp.
+Vec rsqrt(Vec x);
+// Returns a / sqrt(x). It differs from two operations that are each rounded to nearest by at most
+// an ulp, and hardly ever.
+Vec quotient_by_root(Vec a, Vec x);
 // Returns whether x is the constant 2: its powers are exp2, which needs no logarithm.
 bool is_two(Vec x);
 // Returns whether x is the constant 1: atan2(y, 1) is atan(y), which JAX 0.12 writes so.

@@ -53,6 +53,7 @@ class Emitter final : public ExprBuilder {
     if (op == ScalarOp::kConvert) return {convert_node(args[0].id, result)};
     if (const auto folded = fold_choices(*this, kernel_.nodes, op, result, args)) return *folded;
     if (const int joined = join_product(op, result, args); joined >= 0) return {joined};
+    if (const int joined = join_root(op, result, args); joined >= 0) return {joined};
     KernelNode node{.kind = NodeKind::kScalarOp, .dtype = result, .op = op, .loop = loop_};
     for (Expr e : args) node.args.push_back(e.id);
     return {add(std::move(node))};
@@ -84,6 +85,7 @@ class Emitter final : public ExprBuilder {
   void find_joined();
   bool is_read_once(int v, boost::container::small_vector<int, 4>& moved) const;
   int join_product(ScalarOp op, DType result, std::span<const Expr> args);
+  int join_root(ScalarOp op, DType result, std::span<const Expr> args);
   EmittedKernel attempt();
   void arrange_transposes();
   void choose_lanes();
@@ -151,7 +153,7 @@ class Emitter final : public ExprBuilder {
   const int deepest_;
   int depth_ = 0;             // of values that are being computed, one from the other
   std::vector<float> work_;   // for an element of each value, from stored values
-  std::vector<char> joined_;  // for each value: a product fused into its only reader
+  std::vector<char> joined_;  // for each value: whether it may be part of its only reader's node
 
   int group_ = 0;
   const Group* plan_group_ = nullptr;
@@ -166,10 +168,10 @@ class Emitter final : public ExprBuilder {
   std::vector<LoopKey> loops_;
 
   int stamp_ = 0, loop_ = 0, pointwise_index_ = 0;
-  // For the pointwise op that is being emitted: its first node, and earlier products that it may
-  // fuse.
+  // For the pointwise op that is being emitted: its first node, and earlier ones that may be part
+  // of its node.
   int first_of_op_ = 0;
-  boost::container::small_vector<int, 2> products_;
+  boost::container::small_vector<int, 2> joined_args_;
   Kernel kernel_;
   std::vector<int> values_;                              // for each buffer
   std::vector<IndexExpr> addresses_;                     // for each node

@@ -41,7 +41,7 @@ void Emitter::find_joined() {
   joined_.assign(g_.values.size(), 0);
   for (const GraphOp& op : g_.ops) {
     if (op.kind != OpKind::kPointwise) continue;
-    // The product, and views of it with its elements at other positions, up to the only reader.
+    // The value, and views of it with its elements at other positions, up to the only reader.
     boost::container::small_vector<int, 4> moved;
     if (!is_read_once(op.results[0], moved)) continue;
     for (int v : moved) joined_[v] = 1;
@@ -72,7 +72,7 @@ int Emitter::join_product(ScalarOp op, DType result, std::span<const Expr> args)
   const auto joins = [&](int id) {
     const KernelNode& node = kernel_.nodes[id];
     return node.kind == NodeKind::kScalarOp && node.op == ScalarOp::kMul &&
-           (id >= first_of_op_ || contains(products_, id));
+           (id >= first_of_op_ || contains(joined_args_, id));
   };
   const int side = joins(args[0].id) ? 0 : joins(args[1].id) ? 1 : -1;
   if (side < 0) return -1;
@@ -83,6 +83,17 @@ int Emitter::join_product(ScalarOp op, DType result, std::span<const Expr> args)
     negated = apply1(ScalarOp::kNeg, result, {negated});
   }
   return apply1(ScalarOp::kFma, result, {a, b, c});
+}
+
+// Returns a quotient by a square root as one node, like join_product(); -1 if it is not one.
+int Emitter::join_root(ScalarOp op, DType result, std::span<const Expr> args) {
+  if (op != ScalarOp::kDiv || (result != float32 && result != float64)) return -1;
+  const int divisor = args[1].id;
+  const KernelNode& root = kernel_.nodes[divisor];
+  if (root.kind != NodeKind::kScalarOp || root.op != ScalarOp::kSqrt ||
+      (divisor < first_of_op_ && !contains(joined_args_, divisor)))
+    return -1;
+  return apply1(ScalarOp::kDivByRoot, result, {args[0].id, root.args[0]});
 }
 
 bool Emitter::depends_on_loop(const Index& index) const {
@@ -244,13 +255,13 @@ int Emitter::compute(int v, int index, int guard) {
     }
     case OpKind::kPointwise: {
       boost::container::small_vector<Expr, 4> args;
-      boost::container::small_vector<int, 2> products;
+      boost::container::small_vector<int, 2> joined;
       for (int operand : op.operands) {
         const bool broadcast = g_.values[operand].shape.empty() && scalar < 0;
         args.push_back({pull(operand, broadcast ? kScalarIndex : index, guard)});
-        if (joined_[operand]) products.push_back(args.back().id);
+        if (joined_[operand]) joined.push_back(args.back().id);
       }
-      products_ = std::move(products);
+      joined_args_ = std::move(joined);
       first_of_op_ = static_cast<int>(kernel_.nodes.size());
       // Only iota needs its index under its own shape.
       pointwise_index_ = args.empty() ? index_under(v, index) : index;

@@ -16,6 +16,7 @@
 
 #include <vector>
 
+#include "tessera/base/namespaces.h"
 #include "tessera/ir/array.h"
 #include "tessera/ir/function.h"
 

@@ -16,6 +16,9 @@ namespace {
 constexpr int64_t kBlock = 2048;              // windows that are looked up together
 constexpr int64_t kSerialElements = 1 << 14;  // with fewer elements, tasks are not worth it
 constexpr int64_t kColumns = 64;              // the least number of columns of a task
+// Tasks of columns share the rows that other threads have written or will read, which takes longer
+// than to fold so few bytes.
+constexpr int64_t kSerialBytes = 2 << 20;
 // Ranges of the operand: their size, the most of them, and how many windows are sorted before their
 // updates are folded.
 constexpr int64_t kRangeBytes = 1 << 20, kMaxRanges = 256, kSortedWindows = 1 << 20;
@@ -128,7 +131,8 @@ Split Scatter::split() const {
   const int64_t threads = in_parallel_task() ? 1 : num_threads(), count = addresses_.count();
   if (count * window_ < kSerialElements) return Split::kNone;
   if (threads > 1) {
-    if (columns_ && runs_.run >= 2 * kColumns) return Split::kColumns;
+    if (columns_ && runs_.run >= 2 * kColumns)
+      return count * window_ * item_ > kSerialBytes ? Split::kColumns : Split::kNone;
     if (!disjoint_) return Split::kNone;
     if (num_runs() >= 2 * threads) return Split::kRuns;
     if (count / addresses_.group() >= 2 * threads) return Split::kGroups;

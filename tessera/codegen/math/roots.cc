@@ -58,15 +58,15 @@ Vec rsqrt(Vec x) {
 // 1990).
 Vec quotient_by_root(Vec a, Vec x) {
   // The remainder of the root of a smaller number may be denormal.
-  const auto [y, extreme, fits] = reciprocal_root(x, x.is_f64() ? -900 : -70);
-  Vec root = x * y;
+  const Root found = reciprocal_root(x, x.is_f64() ? -900 : -70);
+  Vec y = found.reciprocal, root = x * y;
   root = fma(fma(-root, root, x), y * 0.5, root);
   Vec q = a * y;
   // It has the opposite sign of the remainder, so that the sign of a zero is kept. It is infinite
   // or NaN if the quotient is infinite.
   Vec excess = fma(root, q, -a);
   q = select(abs(excess) < kUnbounded, fma(-excess, y, q), q);
-  return unlikely(extreme, q, [&] { return select(fits, q, a / sqrt(x)); });
+  return unlikely(found.extreme, q, [&] { return select(found.fits, q, a / sqrt(x)); });
 }
 
 }  // namespace tessera::codegen

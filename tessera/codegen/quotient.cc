@@ -13,11 +13,6 @@ struct Range {
 };
 Range range_of(Vec x) { return x.is_f64() ? Range{800, 200} : Range{90, 30}; }
 
-uint64_t bits_of_power(Vec x, int64_t exponent) {
-  return x.is_f64() ? static_cast<uint64_t>(1023 + exponent) << 52
-                    : static_cast<uint64_t>(127 + exponent) << 23;
-}
-
 // Returns how far the bits of |x| are above those of 2^-exponent, as an unsigned integer.
 Vec above(Vec x, uint64_t exponent) {
   Vec bits = bits_of(abs(x));

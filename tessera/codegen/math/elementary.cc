@@ -29,6 +29,11 @@ const llvm::ConstantFP* splat_float(Vec x) {
   return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
 }
 
+uint64_t bits_of_power(Vec x, int64_t exponent) {
+  return x.is_f64() ? static_cast<uint64_t>(1023 + exponent) << 52
+                    : static_cast<uint64_t>(127 + exponent) << 23;
+}
+
 bool is_two(Vec x) {
   const llvm::ConstantFP* constant = splat_float(x);
   return constant && constant->isExactlyValue(2.0);

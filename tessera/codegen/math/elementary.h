@@ -107,6 +107,8 @@ Vec erf_inv_f64(Vec x);
 
 // Returns the constant that every lane is, or null.
 const llvm::ConstantFP* splat_float(Vec x);
+// Returns the bits of 2^exponent as a float of x's type.
+uint64_t bits_of_power(Vec x, int64_t exponent);
 // Returns 1 / sqrt(x), within 0.501 ulp; for denormal x, 1.5 ulp.
 Vec rsqrt(Vec x);
 // Returns a / sqrt(x). It differs from two operations that are each rounded to nearest by at most

@@ -25,11 +25,7 @@ struct Root {
 Root reciprocal_root(Vec x, int least) {
   const bool f64 = x.is_f64();
   Vec bits = bits_of(x);
-  const auto power = [&](int exponent) {
-    return f64 ? static_cast<uint64_t>(1023 + exponent) << 52
-               : static_cast<uint64_t>(127 + exponent) << 23;
-  };
-  const uint64_t first = power(least), infinite = power(f64 ? 1024 : 128);
+  const uint64_t first = bits_of_power(x, least), infinite = bits_of_power(x, f64 ? 1024 : 128);
   Vec fits = ult(bits - bits.like_int(first), bits.like_int(infinite - first));
 
   const uint64_t guess = f64 ? 0x5fe6eb50c7b537a9 : 0x5f375a86;

@@ -5,6 +5,9 @@ set(TESSERA_HEADERS <algorithm> <array> <cmath> <complex> <cstdint> <cstring> <f
   <span> <string> <string_view> <tuple> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ostream.h> <fmt/ranges.h>
   <boost/container/small_vector.hpp> <boost/pfr/core.hpp>)
 
+# Clang 19 forgets destructors of templates that it has instantiated in such a header.
+set(CMAKE_PCH_INSTANTIATE_TEMPLATES OFF)
+
 # tessera_precompile(TARGET KIND): KIND `packages` are those of packages, `once` and `often` the same with the definition of an op, for
 # sources that are compiled with the one level of optimization or the other: GCC takes no header of another level. The first target
 # of a kind makes them.
@@ -20,7 +23,8 @@ function(tessera_precompile target kind)
     target_precompile_headers(${target} PRIVATE <tessera/ir/array.h> <tessera/ir/format.h> <tessera/ir/op_def.h>)
   endif()
   # What ccache asks for before it caches files that use them.
-  target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
 
 # The same for test programs: GoogleTest's too and, for those that use the library as users do, its header. `kind` is base, which

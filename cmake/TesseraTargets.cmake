@@ -2,6 +2,8 @@
 # an include of a folder that a folder does not name.
 add_library(tessera_options INTERFACE)
 target_compile_options(tessera_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
+  # The standard library's own algorithms use what it deprecates.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
   # g++ 12 reports false positives of these once it inlines moves of boost::container::small_vector.
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict>
   # g++ 13 and newer takes each op's definition, a reference into the registry, for one to its argument.
@@ -10,8 +12,10 @@ if(TESSERA_SANITIZE)
   target_compile_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE})
   if(TESSERA_SANITIZE MATCHES undefined)
-    # The address sanitizer stops at what these find, but for misaligned access; they double the time a file compiles.
-    target_compile_options(tessera_options INTERFACE -fno-sanitize=null,alignment,vptr)
+    # The address sanitizer stops at what these find, but for misaligned access; they double the time a file compiles. Machine code
+    # calls functions by pointers of another type, which Clang's `function` refuses.
+    target_compile_options(tessera_options INTERFACE -fno-sanitize=null,alignment,vptr,object-size
+      $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   endif()
 endif()
 

@@ -8,18 +8,24 @@
 
 #include <boost/pfr/core.hpp>
 #include <cstddef>
+#include <cstdlib>
 #include <tuple>
 #include <type_traits>
 #include <utility>
 
 namespace tessera::internal {
 
-// A value that converts to a field of any type, for initializers that are never evaluated.
+// A value that converts to a field of any type, for initializers that are never evaluated. Clang
+// asks for the functions' bodies if T is of an unnamed namespace.
 struct AnyField {
   template <class T>
-  operator T&() const&;
+  operator T&() const& {
+    std::abort();
+  }
   template <class T>
-  operator T&() const&&;
+  operator T&() const&& {
+    std::abort();
+  }
 };
 template <size_t>
 using AnyFieldAt = AnyField;

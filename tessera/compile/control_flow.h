@@ -179,13 +179,13 @@ auto case_traced(std::string_view op, const Array& index, const Branches& branch
                   "the branches of cond and switch_ return different C++ types: make each return "
                   "an Array, or the same pair, tuple or struct of Arrays");
     if constexpr (kSame) {
-      return
-          [&, call = std::make_shared<Branch>(branch, args...)](const std::vector<Array>& inputs) {
-            std::vector<Array> out = (*call)(inputs);
-            if (result) expect_structure(op, "results of all branches", *result, call->result());
-            if (!result) result.emplace(call->result());
-            return out;
-          };
+      return [&, f = &branch](const std::vector<Array>& inputs) {
+        Branch call(*f, args...);
+        std::vector<Array> out = call(inputs);
+        if (result) expect_structure(op, "results of all branches", *result, call.result());
+        if (!result) result.emplace(call.result());
+        return out;
+      };
     } else {
       return {};
     }

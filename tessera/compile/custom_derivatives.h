@@ -82,7 +82,7 @@ class CustomJvp {
   template <class... Args>
   auto operator()(const Args&... args) const {
     if (ir::Trace::current()) return traced(args...);
-    const auto whole = [this](const auto&... x) { return traced(x...); };
+    const auto whole = [this](const auto&... x) { return this->traced(x...); };
     return run_once("custom_jvp", whole, args...);
   }
 
@@ -117,7 +117,7 @@ class CustomVjp {
   template <class... Args>
   auto operator()(const Args&... args) const {
     if (ir::Trace::current()) return traced(args...);
-    const auto whole = [this](const auto&... x) { return traced(x...); };
+    const auto whole = [this](const auto&... x) { return this->traced(x...); };
     return run_once("custom_vjp", whole, args...);
   }
 

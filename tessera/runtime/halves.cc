@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-#include "tessera/base/avx2.h"
+#include "tessera/base/instructions.h"
 
 namespace tessera::runtime {
 namespace {

@@ -27,7 +27,7 @@ std::pair<Array, Array> pointwise_pair(const char* name, std::initializer_list<A
 // Returns f(x) with the derivative slope(x, f(x)). In the slope, f has this derivative too, up to
 // `order` times; after that it has its own.
 template <int order = 2, class F, class Slope>
-Array with_slope(const Array& x, const F& f, const Slope& slope) {
+Array with_slope(const Array& x, F f, Slope slope) {
   if constexpr (order == 0) {
     return f(x);
   } else {
@@ -41,7 +41,7 @@ Array with_slope(const Array& x, const F& f, const Slope& slope) {
 
 // Returns f(x, y) with the derivatives by_x(x, y, f) and by_y(x, y, f), in the same way.
 template <int order = 2, class F, class ByX, class ByY>
-Array with_slopes(const Array& x, const Array& y, const F& f, const ByX& by_x, const ByY& by_y) {
+Array with_slopes(const Array& x, const Array& y, F f, ByX by_x, ByY by_y) {
   if constexpr (order == 0) {
     return f(x, y);
   } else {

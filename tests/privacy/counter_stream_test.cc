@@ -91,7 +91,7 @@ TEST(CounterStream, OfASecretKeyIsUniform) {
 
 TEST(BufferedWords, OfASecretKeyHaveNoBias) {
   const uint64_t n = uint64_t{3} << 62;
-  BufferedWords words(CounterStream(privacy::internal::SecretKey::of_system()));
+  BufferedWords words{CounterStream(privacy::internal::SecretKey::of_system())};
   std::array<int, 3> thirds{};
   constexpr int kDraws = 30000;
   for (uint64_t i = 0; i < kDraws; ++i) ++thirds[words.below(n, i) >> 62];

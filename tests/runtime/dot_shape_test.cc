@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tessera/base/avx2.h"
+#include "tessera/base/instructions.h"
 
 namespace tessera::dot_shape_test {
 

@@ -18,6 +18,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "tessera/base/instructions.h"
+
 namespace tessera::ops::factor {
 
 // No vector is passed between functions, because all is in line. The end of the source file, where
@@ -229,8 +231,8 @@ template <class T, class Compute>
   compute(std::integral_constant<int, 32 / sizeof(T)>());
 }
 template <class T, class Compute>
-[[gnu::target("avx512f,avx512vl,avx512dq,fma,prefer-vector-width=512")]] void in_wide_member_lanes(
-    const Compute& compute) {
+TESSERA_IN_512_BITS("avx512f,avx512vl,avx512dq,fma")
+void in_wide_member_lanes(const Compute& compute) {
   compute(std::integral_constant<int, 64 / sizeof(T)>());
 }
 #endif

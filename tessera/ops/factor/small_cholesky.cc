@@ -6,6 +6,7 @@
 #include <complex>
 #include <type_traits>
 
+#include "tessera/base/instructions.h"
 #include "tessera/base/workspace.h"
 
 namespace tessera::ops::factor {
@@ -142,8 +143,8 @@ template <class T>
   return factorise(n, stride, w, column);
 }
 template <class T>
-[[gnu::target("avx512f,avx512vl,fma,prefer-vector-width=512")]] bool factorise_avx512(
-    int64_t n, int64_t stride, T* w, T* column) {
+TESSERA_IN_512_BITS("avx512f,avx512vl,fma")
+bool factorise_avx512(int64_t n, int64_t stride, T* w, T* column) {
   return factorise(n, stride, w, column);
 }
 #endif

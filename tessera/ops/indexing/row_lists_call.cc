@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tessera/base/avx2.h"
+#include "tessera/base/instructions.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/base/workspace.h"

@@ -17,8 +17,8 @@ namespace {
 // Returns the bits of the fold of two numbers. It is computed in float and rounded.
 template <ReduceKind kind>
 TESSERA_F16C inline uint16_t folded(uint16_t old, uint16_t update) {
-  return _cvtss_sh(fold_element<kind, float>(_cvtsh_ss(old), _cvtsh_ss(update)),
-                   _MM_FROUND_TO_NEAREST_INT);
+  const float sum = fold_element<kind, float>(_cvtsh_ss(old), _cvtsh_ss(update));
+  return _cvtss_sh(sum, _MM_FROUND_TO_NEAREST_INT);  // a macro in some compilers' headers
 }
 
 template <ReduceKind kind>

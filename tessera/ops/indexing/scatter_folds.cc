@@ -6,8 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "tessera/base/avx2.h"
 #include "tessera/base/bfloat16_bits.h"
+#include "tessera/base/instructions.h"
 #include "tessera/base/workspace.h"
 #include "tessera/ops/core/fold_element.h"
 #include "tessera/ops/indexing/scatter_float16.h"

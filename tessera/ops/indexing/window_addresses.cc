@@ -9,7 +9,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "tessera/base/avx2.h"
+#include "tessera/base/instructions.h"
 #include "tessera/base/visit_dtype.h"
 #include "tessera/ir/format.h"
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "tessera/base/instructions.h"
 #include "tessera/ops/structural/sort_keys.h"
 
 namespace tessera::ops {
@@ -30,8 +31,8 @@ template <class T>
   return any_before_of(values, maker, last);
 }
 template <class T>
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] bool
-any_before_avx512(const T* values, const KeyMaker<T>& maker, KeyOf<T> last) {
+TESSERA_IN_512_BITS("avx512f,avx512bw,avx512dq,avx512vl")
+bool any_before_avx512(const T* values, const KeyMaker<T>& maker, KeyOf<T> last) {
   return any_before_of(values, maker, last);
 }
 #endif

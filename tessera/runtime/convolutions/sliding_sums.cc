@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tessera/base/instructions.h"
 #include "tessera/runtime/products/add_product.h"
 
 namespace tessera::runtime {
@@ -54,7 +55,7 @@ template <int lanes, bool fused>
 [[gnu::target("avx2,fma")]] void sum_avx2(const Slide& s, int64_t n) {
   sum_in_lanes<4, true>(s, n);
 }
-[[gnu::target("avx512f,fma,prefer-vector-width=512")]] void sum_avx512(const Slide& s, int64_t n) {
+TESSERA_IN_512_BITS("avx512f,fma") void sum_avx512(const Slide& s, int64_t n) {
   sum_in_lanes<8, true>(s, n);
 }
 #endif

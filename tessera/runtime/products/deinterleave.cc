@@ -1,8 +1,8 @@
 #include "tessera/runtime/products/deinterleave.h"
 
-#include "tessera/base/avx2.h"
 #include "tessera/base/error.h"
 #include "tessera/base/format.h"
+#include "tessera/base/instructions.h"
 
 namespace tessera::runtime {
 namespace {

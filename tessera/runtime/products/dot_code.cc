@@ -5,9 +5,9 @@
 #include <cstring>
 #include <optional>
 
-#include "tessera/base/avx2.h"
 #include "tessera/base/buffer.h"
 #include "tessera/base/error.h"
+#include "tessera/base/instructions.h"
 #include "tessera/base/thread_pool.h"
 #include "tessera/base/workspace.h"
 #include "tessera/codegen/machine_code/library_gate.h"
@@ -76,27 +76,28 @@ void mirror_tile(T* c, int64_t ldc, const Tile& t) {
 struct Conversion {
   DType from, to;
 };
+template <class From, class To>
+void convert_elements(const From* x, To* y, int64_t n) {
+  constexpr bool kFromHalf = is_half_type<From>, kToHalf = is_half_type<To>;
+  if constexpr (kFromHalf && std::is_same_v<To, float>) {
+    widen(x, y, n);
+  } else if constexpr (kToHalf && std::is_same_v<From, float>) {
+    narrow(x, y, n);
+  } else if constexpr (kFromHalf && std::is_same_v<To, double>) {
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
+  } else if constexpr (kToHalf && std::is_same_v<From, double>) {
+    for (int64_t i = 0; i < n; ++i) y[i] = To(static_cast<float>(x[i]));
+  } else if constexpr (std::is_arithmetic_v<From> == std::is_arithmetic_v<To> && !kFromHalf &&
+                       !kToHalf) {
+    for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
+  } else {
+    TESSERA_CHECK(false, "{} as {}", dtype_of<From>, dtype_of<To>);
+  }
+}
 void convert_row(Conversion types, const std::byte* in, std::byte* out, int64_t n) {
   visit_dtype(types.from, [&]<class From>(TypeTag<From>) {
     visit_dtype(types.to, [&]<class To>(TypeTag<To>) {
-      constexpr bool kFromHalf = std::is_same_v<From, Float16> || std::is_same_v<From, Bfloat16>;
-      constexpr bool kToHalf = std::is_same_v<To, Float16> || std::is_same_v<To, Bfloat16>;
-      const auto* x = reinterpret_cast<const From*>(in);
-      auto* y = reinterpret_cast<To*>(out);
-      if constexpr (kFromHalf && std::is_same_v<To, float>) {
-        widen(x, y, n);
-      } else if constexpr (kToHalf && std::is_same_v<From, float>) {
-        narrow(x, y, n);
-      } else if constexpr (kFromHalf && std::is_same_v<To, double>) {
-        for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(x[i]);
-      } else if constexpr (kToHalf && std::is_same_v<From, double>) {
-        for (int64_t i = 0; i < n; ++i) y[i] = To(static_cast<float>(x[i]));
-      } else if constexpr (std::is_arithmetic_v<From> == std::is_arithmetic_v<To> && !kFromHalf &&
-                           !kToHalf) {
-        for (int64_t i = 0; i < n; ++i) y[i] = static_cast<To>(x[i]);
-      } else {
-        TESSERA_CHECK(false, "{} as {}", types.from, types.to);
-      }
+      convert_elements(reinterpret_cast<const From*>(in), reinterpret_cast<To*>(out), n);
     });
   });
 }

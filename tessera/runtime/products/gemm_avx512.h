@@ -8,10 +8,11 @@
 
 #include <cstdint>
 
+#include "tessera/base/instructions.h"
 #include "tessera/runtime/products/gemm.h"
 
 // A function of the instructions for which cpu_has_avx512() asks.
-#define TESSERA_AVX512 [[gnu::target("avx512f,avx512dq,avx512vl,fma,prefer-vector-width=512")]]
+#define TESSERA_AVX512 TESSERA_IN_512_BITS("avx512f,avx512dq,avx512vl,fma")
 
 namespace tessera::runtime {
 

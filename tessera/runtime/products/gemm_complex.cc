@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "tessera/base/instructions.h"
 #include "tessera/base/workspace.h"
 #include "tessera/runtime/products/add_product.h"
 
@@ -105,8 +106,8 @@ template <class T>
   complex_product<T, 32>(p);
 }
 template <class T>
-[[gnu::target("avx512f,avx512vl,fma,prefer-vector-width=512")]] void complex_avx512(
-    const ComplexProduct<T>& p) {
+TESSERA_IN_512_BITS("avx512f,avx512vl,fma")
+void complex_avx512(const ComplexProduct<T>& p) {
   complex_product<T, 64>(p);
 }
 #endif

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tessera/base/instructions.h"
 #include "tessera/base/workspace.h"
 
 namespace tessera::runtime {
@@ -135,8 +136,7 @@ struct Code {
 TESSERA_INTEGER_CODE(any, 16, )
 #if defined(__x86_64__)
 TESSERA_INTEGER_CODE(avx2, 32, [[gnu::target("avx2")]])
-TESSERA_INTEGER_CODE(avx512, 64,
-                     [[gnu::target("avx512f,avx512bw,avx512dq,prefer-vector-width=512")]])
+TESSERA_INTEGER_CODE(avx512, 64, TESSERA_IN_512_BITS("avx512f,avx512bw,avx512dq"))
 #endif
 #undef TESSERA_INTEGER_CODE
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <functional>
 
+#include "tessera/base/instructions.h"
 #include "tessera/base/workspace.h"
 
 #if defined(__x86_64__)
@@ -196,8 +197,8 @@ struct PairCode {
 TESSERA_PAIR_CODE(any, , __m128i, _mm_set1_epi32, _mm_madd_epi16, _mm_add_epi32)
 TESSERA_PAIR_CODE(avx2, [[gnu::target("avx2")]], __m256i, _mm256_set1_epi32, _mm256_madd_epi16,
                   _mm256_add_epi32)
-TESSERA_PAIR_CODE(avx512, [[gnu::target("avx512f,avx512bw,prefer-vector-width=512")]], __m512i,
-                  _mm512_set1_epi32, _mm512_madd_epi16, _mm512_add_epi32)
+TESSERA_PAIR_CODE(avx512, TESSERA_IN_512_BITS("avx512f,avx512bw"), __m512i, _mm512_set1_epi32,
+                  _mm512_madd_epi16, _mm512_add_epi32)
 #else
 TESSERA_PAIR_CODE(any, , Portable::Vector, all_of, sums_of_products, std::plus<>())
 #endif

@@ -5,6 +5,7 @@
 #include <optional>
 #include <type_traits>
 
+#include "tessera/base/instructions.h"
 #include "tessera/base/workspace.h"
 #include "tessera/runtime/products/add_product.h"
 
@@ -113,8 +114,8 @@ template <class T>
   small_product<T, 32>(p);
 }
 template <class T>
-[[gnu::target("avx512f,avx512vl,fma,prefer-vector-width=512")]] void small_avx512(
-    const SmallProduct<T>& p) {
+TESSERA_IN_512_BITS("avx512f,avx512vl,fma")
+void small_avx512(const SmallProduct<T>& p) {
   small_product<T, 64>(p);
 }
 #endif

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tessera/base/instructions.h"
 #include "tessera/base/shape.h"
 #include "tessera/base/workspace.h"
 
@@ -89,9 +90,8 @@ void block_of_4(int64_t examples, int64_t terms, const float* a, const float* b,
                                             const float* b, uint32_t* out) {
   any_block<8>(examples, terms, a, b, out);
 }
-[[gnu::target("avx512f,prefer-vector-width=512")]] void block_of_16(int64_t examples, int64_t terms,
-                                                                    const float* a, const float* b,
-                                                                    uint32_t* out) {
+TESSERA_IN_512_BITS("avx512f")
+void block_of_16(int64_t examples, int64_t terms, const float* a, const float* b, uint32_t* out) {
   any_block<16>(examples, terms, a, b, out);
 }
 #endif
@@ -133,10 +133,9 @@ void store(const uint32_t* sums, int64_t width, uint32_t bias, int64_t m, int64_
   store_block(sums, width, bias, m, n, c, ldc, accumulate);
 }
 #if defined(__x86_64__)
-[[gnu::target("avx512f,prefer-vector-width=512")]] void store_of_16(const uint32_t* sums,
-                                                                    int64_t width, uint32_t bias,
-                                                                    int64_t m, int64_t n, double* c,
-                                                                    int64_t ldc, bool accumulate) {
+TESSERA_IN_512_BITS("avx512f")
+void store_of_16(const uint32_t* sums, int64_t width, uint32_t bias, int64_t m, int64_t n,
+                 double* c, int64_t ldc, bool accumulate) {
   if (n == Vectors<16>::kColumns)  // a constant width, so that no loop over a remainder is compiled
     return store_block(sums, width, bias, m, Vectors<16>::kColumns, c, ldc, accumulate);
   store_block(sums, width, bias, m, n, c, ldc, accumulate);

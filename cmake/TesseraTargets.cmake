@@ -11,6 +11,8 @@ target_compile_options(tessera_options INTERFACE -Wall -Wextra -Werror -Wno-miss
 if(TESSERA_SANITIZE)
   target_compile_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE})
+  # GCC sees only one of LLVM's two functions, if it puts the other in line.
+  target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
   if(TESSERA_SANITIZE MATCHES undefined)
     # The address sanitizer stops at what these find, but for misaligned access; they double the time a file compiles. Machine code
     # calls functions by pointers of another type, which Clang's `function` refuses.

@@ -5,9 +5,6 @@ set(TESSERA_HEADERS <algorithm> <array> <cmath> <complex> <cstdint> <cstring> <f
   <span> <string> <string_view> <tuple> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/format.h> <fmt/ostream.h> <fmt/ranges.h>
   <boost/container/small_vector.hpp> <boost/pfr/core.hpp>)
 
-# Clang 19 forgets destructors of templates that it has instantiated in such a header.
-set(CMAKE_PCH_INSTANTIATE_TEMPLATES OFF)
-
 # tessera_precompile(TARGET KIND): KIND `packages` are those of packages, `once` and `often` the same with the definition of an op, for
 # sources that are compiled with the one level of optimization or the other: GCC takes no header of another level. The first target
 # of a kind makes them.

@@ -8,15 +8,23 @@ target_compile_options(tessera_options INTERFACE -Wall -Wextra -Werror -Wno-miss
   $<$<CXX_COMPILER_ID:GNU>:-Wno-stringop-overread -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized -Wno-restrict>
   # g++ 13 and newer takes each op's definition, a reference into the registry, for one to its argument.
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-dangling-reference>)
+# What the library's own folders are compiled with.
+add_library(tessera_folder_options INTERFACE)
+target_link_libraries(tessera_folder_options INTERFACE tessera_options)
 if(TESSERA_SANITIZE)
-  target_compile_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer)
+  # If programs are not instrumented, their objects are those of a release build, and ccache has them.
+  set(instrumented tessera_folder_options)
+  if(TESSERA_SANITIZE_PROGRAMS)
+    set(instrumented tessera_options)
+  endif()
   target_link_options(tessera_options INTERFACE -fsanitize=${TESSERA_SANITIZE})
-  # GCC sees only one of LLVM's two functions, if it puts the other in line.
-  target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
+  target_compile_options(${instrumented} INTERFACE -fsanitize=${TESSERA_SANITIZE} -fno-omit-frame-pointer
+    # GCC sees only one of LLVM's two functions, if it puts the other in line.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-mismatched-new-delete>)
   if(TESSERA_SANITIZE MATCHES undefined)
     # The address sanitizer stops at what these find, but for misaligned access; they double the time a file compiles. Machine code
     # calls functions by pointers of another type, which Clang's `function` refuses.
-    target_compile_options(tessera_options INTERFACE -fno-sanitize=null,alignment,vptr,object-size
+    target_compile_options(${instrumented} INTERFACE -fno-sanitize=null,alignment,vptr,object-size
       $<$<CXX_COMPILER_ID:Clang>:-fno-sanitize=function>)
   endif()
 endif()
@@ -40,7 +48,7 @@ function(tessera_folder name)
   endforeach()
   add_library(tessera_${name} OBJECT ${sources})
   target_include_directories(tessera_${name} PUBLIC ${PROJECT_SOURCE_DIR})
-  target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE tessera_options ${ARG_PRIVATE_DEPS})
+  target_link_libraries(tessera_${name} PUBLIC ${deps} PRIVATE tessera_folder_options ${ARG_PRIVATE_DEPS})
   # The plugin of the wheel takes single objects of io, without the libraries that others of them need.
   if(NOT name STREQUAL io)
     # More sources at a time take less of the processor and more memory. Sources of some folders read large headers (LLVM, oneDNN,
@@ -62,16 +70,20 @@ function(tessera_folder name)
   endif()
   # Nothing replaces functions of the library by others of the same name.
   target_compile_options(tessera_${name} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
+  set(headers often)
+  set(level -O2)
   if(name MATCHES "^(base|cluster|mesh)$")
-    target_compile_options(tessera_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
-    tessera_precompile(tessera_${name} packages)
+    set(headers packages)
   elseif(name IN_LIST TESSERA_ONCE)
-    target_compile_options(tessera_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-    tessera_precompile(tessera_${name} once)
-  else()
-    target_compile_options(tessera_${name} PRIVATE $<$<CONFIG:Release>:-O2>)
-    tessera_precompile(tessera_${name} often)
+    set(headers once)
+    set(level -O1)
   endif()
+  if(TESSERA_SANITIZE)
+    # GCC takes half of the time of -O1 here. Assertions are on.
+    set(level -Og -g1 -UNDEBUG)
+  endif()
+  target_compile_options(tessera_${name} PRIVATE "$<$<CONFIG:Release>:${level}>")
+  tessera_precompile(tessera_${name} ${headers})
 endfunction()
 
 # tessera_unity(TARGET SIZE): compiles SIZE sources of the target at a time. Headers are read and templates instantiated once for
@@ -93,7 +105,11 @@ endfunction()
 function(tessera_loops)
   list(TRANSFORM ARGN PREPEND ${PROJECT_SOURCE_DIR}/tessera/)
   file(GLOB sources CONFIGURE_DEPENDS ${ARGN})
-  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS "$<$<CONFIG:Release>:-O3>")
+  set(level -O3)
+  if(TESSERA_SANITIZE)
+    set(level -Og)
+  endif()
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS "$<$<CONFIG:Release>:${level}>")
   set_property(SOURCE ${sources} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
 endfunction()
 

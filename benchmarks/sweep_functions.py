@@ -368,9 +368,58 @@ def random():
               lambda a: (a.vector(),), 'i')
 
 
+def short_rows():
+  """Arrays of many rows of a few elements: channels of pixels, classes, coordinates."""
+  for k in (3, 10, 16):
+    rows = lambda a, k=k: (a.rows(k),)
+    two = lambda a, k=k: (a.rows(k), a.rows(k))
+    image = lambda a, k=k: (a.array(max(1, a.side // 4), max(1, 4 * a.n // (a.side * k)), k),)
+    for name in 'sum max mean var prod argmax any'.split():
+      kinds = {'any': 'b', 'argmax': 'fi', 'sum': 'fi', 'max': 'fi'}.get(name, 'f')
+      yield Entry(f'short{k}.{name}', lambda x, f=getattr(jnp, name): f(x, -1), rows, kinds, name in 'max var prod')
+    for name in 'softmax log_softmax logsumexp standardize'.split():
+      yield Entry(f'short{k}.{name}', lambda x, f=getattr(jax.nn, name): f(x, axis=-1), rows, gradient=True)
+    yield Entry(f'short{k}.softmax.image', lambda x: jax.nn.softmax(x, -1), image, gradient=True)
+    yield Entry(f'short{k}.layernorm', lambda x: (x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5), rows,
+                gradient=True)
+    yield Entry(f'short{k}.normalize', lambda x: x / jnp.linalg.norm(x, axis=-1, keepdims=True), rows, gradient=True)
+    yield Entry(f'short{k}.cross_entropy', lambda x, i: -jnp.take_along_axis(jax.nn.log_softmax(x), i[:, None], 1).mean(),
+                lambda a, k=k: (a.rows(k), a.indices(max(1, a.n // k), k)), gradient=True)
+    yield Entry(f'short{k}.cumsum', lambda x: jnp.cumsum(x, -1), rows, 'fi', True)
+    yield Entry(f'short{k}.sort', lambda x: jnp.sort(x, -1), rows, 'fi', True)
+    yield Entry(f'short{k}.argsort', lambda x: jnp.argsort(x, -1), rows, 'fi')
+    yield Entry(f'short{k}.top_k', lambda x: lax.top_k(x, 2), rows, 'fi')
+    yield Entry(f'short{k}.median', lambda x: jnp.median(x, -1), rows)
+    yield Entry(f'short{k}.reverse', lambda x: x[:, ::-1], rows, 'fib')
+    yield Entry(f'short{k}.reverse.image', lambda x: x[..., ::-1], image, 'fi')
+    yield Entry(f'short{k}.times_reverse', lambda x: x * x[:, ::-1], rows, 'fi', True)
+    yield Entry(f'short{k}.roll', lambda x: jnp.roll(x, 1, -1), rows, 'fi', True)
+    yield Entry(f'short{k}.stack', lambda x, k=k: jnp.stack([x[:, (3 * i + 1) % k] + x[:, i] for i in range(k)], -1), rows, 'fi', True)
+    yield Entry(f'short{k}.unstack', lambda x, k=k: [x[:, i] * 2 for i in range(k)], rows, 'fi', True)
+    yield Entry(f'short{k}.concatenate', lambda x, y: jnp.concatenate([x, y], -1), two, 'fib', True)
+    yield Entry(f'short{k}.pad', lambda x: jnp.pad(x, ((0, 0), (1, 1))), rows, 'fi', True)
+    yield Entry(f'short{k}.transpose', lambda x: x.T + 0, rows, 'fi')
+    yield Entry(f'short{k}.to_front', lambda x: jnp.moveaxis(x, -1, 0) * 1, image, 'fi')
+    yield Entry(f'short{k}.one_hot', lambda i, k=k: jax.nn.one_hot(i, k), lambda a, k=k: (a.indices(max(1, a.n // k), k),), 'i')
+    yield Entry(f'short{k}.take', lambda x, i: x[i], lambda a, k=k: (a.rows(k), a.indices(max(1, a.n // k), max(1, a.n // k))), 'fi', True)
+    yield Entry(f'short{k}.take_columns', lambda x, k=k: x[:, np.array([k - 1, 0, 1])], rows, 'fi', True)
+    yield Entry(f'short{k}.repeat', lambda x: jnp.repeat(x, 3, -1), rows, 'fi', True)
+    yield Entry(f'short{k}.vecdot', lambda x, y: jnp.vecdot(x, y), two, 'fi', True)
+    yield Entry(f'short{k}.matmul', lambda x, y: x @ y, lambda a, k=k: (a.rows(k), a.array(k, k)), 'fi', True)
+    yield Entry(f'short{k}.columns.sum', lambda x: x.sum(0), rows, 'fi', True)
+    yield Entry(f'short{k}.columns.standardize', lambda x: (x - x.mean(0)) / x.std(0), rows, gradient=True)
+    yield Entry(f'short{k}.bias', lambda x, y: jax.nn.relu(x + y), lambda a, k=k: (a.rows(k), a.array(k)), 'fi', True)
+  yield Entry('short3.cross', jnp.cross, lambda a: (a.rows(3), a.rows(3)), gradient=True)
+  yield Entry('short3.distances', lambda x, y: jnp.linalg.norm(x[:, None] - y[None], axis=-1),
+              lambda a: (a.array(a.side, 3), a.array(a.side, 3)), gradient=True)
+  yield Entry('short3.gray', lambda x: (x.astype(jnp.float32) @ jnp.array([0.3, 0.59, 0.11])).astype(x.dtype), lambda a: (a.rows(3),), 'fi')
+  yield Entry('short3.normalize_pixels', lambda x: (x.astype(jnp.float32) / 255 - jnp.array([0.48, 0.45, 0.4])) / jnp.array([0.22, 0.21, 0.2]),
+              lambda a: (a.rows(3),), 'i')
+
+
 def all_entries():
   """Yields all entries; an entry with a gradient is followed by the gradient's entry (NAME.grad)."""
-  for family in (elementwise, reductions, scans_and_windows, shapes, indexing, products, linear_algebra, random):
+  for family in (elementwise, reductions, scans_and_windows, shapes, indexing, products, linear_algebra, random, short_rows):
     for entry in family():
       yield entry
       if entry.gradient:

@@ -22,6 +22,12 @@ int unroll_for_folds(int row_weight) { return row_weight <= 12 ? 4 : row_weight 
 // Gathers wait longer than other loads.
 int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2 : 1; }
 
+// Rows of many columns are so many vectors at a time already, and the code that divides them grows
+// with the square of their number.
+int most_of_rows(int unroll, int64_t columns) {
+  return columns <= 2 ? unroll : std::min(unroll, columns <= 4 ? 2 : 1);
+}
+
 // A body is mostly one chain of dependent operations if it is an elementary function, a hash with a
 // polynomial of the hash, or the logarithm of an exponential. The CPU cannot look ahead far enough
 // to overlap such chains, so several vectors are computed side by side (side_by_side.cc), as many
@@ -264,7 +270,7 @@ void KernelEmitter::emit_columns(Value* begin, Value* end) {
   int unroll = waits     ? unroll_for_waiting(avx512, has_powers(), light)
                : gathers ? unroll_for_gathers(weight)
                : folds   ? unroll_for_folds(row)
-                         : unroll_for_weight(weight);
+                         : most_of_rows(unroll_for_weight(weight), columns_of_rows());
   if (k_.parallel.size() > 1) unroll = unroll_within_row(unroll);
   side_by_side_ = waits && padded_.empty() && unroll > 1;
   // The mask of a piece takes about as long as this weight.

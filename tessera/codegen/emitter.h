@@ -274,6 +274,8 @@ class KernelEmitter {
   bool reads_most_of_rows(const KernelNode& load, int64_t stride) const;
   bool reads_rows_to_the_end(const KernelNode& load, int64_t stride) const;
   bool loads_apart() const;
+  // The largest distance of lanes that are loaded or stored by whole vectors: the columns of rows.
+  int64_t columns_of_rows() const;
   bool gathers_lanes() const;  // whether a load's address depends on an index in lanes
   size_t columns_from(const std::vector<KernelStore>& stores, size_t first) const;
   void emit_columns_of_rows(std::span<const KernelStore> stores, int id);

@@ -365,6 +365,20 @@ bool KernelEmitter::loads_apart() const {
   return false;
 }
 
+int64_t KernelEmitter::columns_of_rows() const {
+  int64_t most = 1;
+  const auto count = [&](const Affine& address) {
+    if (lane_kind(address) != LaneKind::kStrided) return;
+    const int64_t stride = lane_stride(address);
+    if (stride <= kMostInWholeVectors) most = std::max(most, stride);
+  };
+  for (size_t i = 0; i < k_.nodes.size(); ++i)
+    if (k_.nodes[i].kind == NodeKind::kLoad && by_lane_[i]) count(k_.nodes[i].address);
+  for (const KernelLoop& loop : k_.loops)
+    for (const KernelStore& store : loop.stores) count(store.address);
+  return most;
+}
+
 bool KernelEmitter::gathers_lanes() const {
   return std::any_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
     return node.kind == NodeKind::kLoad &&
@@ -380,7 +394,7 @@ size_t KernelEmitter::columns_from(const std::vector<KernelStore>& stores, size_
   const KernelStore& store = stores[first];
   const int64_t stride = lane_stride(store.address);
   const auto count = static_cast<size_t>(std::max<int64_t>(stride, 0));
-  if (stride > kMostApart ||
+  if (stride > kMostInWholeVectors ||
       !memory_.takes_whole_vectors(k_.buffers[store.buffer].dtype, stride, mask_of(0)) ||
       first + count > stores.size())
     return 0;

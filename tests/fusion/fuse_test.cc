@@ -83,8 +83,19 @@ TEST(Fuse, LongMeanIsCutIntoBlocks) {
     return Arrays{lax::reduce_sum(x[0], {0, 1}) / 102400.0};
   }));
   EXPECT_EQ(outline(s),
-            "kernel (8,) rows; loop (12800,) sum; loop () store\nkernel (1,) rows; loop (8,) sum; "
+            "kernel (8,) rows; loop (12800,) sum; loop () store\nkernel (1,) lanes; loop (8,) sum; "
             "loop () store\n");
+}
+
+// A row of fewer than 16 elements would fill a part of a vector.
+TEST(Fuse, SumsOfShortRowsHaveLanesAlongTheResults) {
+  const auto outline_of = [](int64_t columns) {
+    return outline(check(trace({f32({1000, columns})}, [](const Arrays& x) {
+      return Arrays{lax::reduce_sum(x[0] * x[0], {1})};
+    })));
+  };
+  EXPECT_EQ(outline_of(15), "kernel (1000,) lanes; loop () store\n");
+  EXPECT_EQ(outline_of(16), "kernel (1000,) rows; loop (16,) sum; loop () store\n");
 }
 
 TEST(Fuse, BroadcastAndScalarsAreInlined) {

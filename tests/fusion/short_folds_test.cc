@@ -47,7 +47,26 @@ TEST(ShortFolds, AllThatAreExact) {
       const bool unrolls = is_floating(dtype) || columns * itemsize(dtype) < 64;
       EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, largest)), unrolls);
       EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, smallest)), unrolls);
-      EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, total)), unrolls && is_integer(dtype));
+      // The sum of a shorter row is from its first element to the last with and without this.
+      EXPECT_EQ(is_unrolled(fold_of(dtype, 100, columns, total)),
+                unrolls && (is_integer(dtype) || columns < 16));
+    }
+}
+
+// The elements of a row are stored by columns too, and sums of narrow floats are computed in float32.
+TEST(ShortFolds, SoftmaxOfShortRows) {
+  for (int64_t columns : {2, 3, 7, 10, 15})
+    for (DType dtype : {float32, float64, bfloat16, float16}) {
+      SCOPED_TRACE(::testing::Message() << dtype_name(dtype) << " " << columns);
+      const Schedule s = check(trace({array_type(dtype, {100, columns})}, [&](const Arrays& x) {
+        const auto along = [&](const Array& of_rows) {
+          return lax::broadcast_in_dim(of_rows, {100, columns}, {0});
+        };
+        const Array e = lax::exp(x[0] - along(lax::reduce_max(x[0], {1})));
+        return Arrays{e / along(lax::reduce_sum(e, {1}))};
+      }));
+      for (const Step& step : s.steps)
+        EXPECT_TRUE(is_unrolled(std::get<KernelStep>(step).kernel)) << to_string(s);
     }
 }
 
@@ -102,11 +121,11 @@ TEST(ShortFolds, KernelsThatStayAsTheyAre) {
       {f32({8, 100})}, [](const Arrays& x) { return Arrays{lax::reduce_max(x[0], {0})}; });
   EXPECT_EQ(columns.loops[0].extents, Dims({8}));
   // Another loop runs along the rows.
-  const Kernel softmax = kernel_of({f32({100, 8})}, [](const Arrays& x) {
-    const Array most = lax::broadcast_in_dim(lax::reduce_max(x[0], {1}), {100, 8}, {0});
+  const Kernel softmax = kernel_of({f32({100, 16})}, [](const Arrays& x) {
+    const Array most = lax::broadcast_in_dim(lax::reduce_max(x[0], {1}), {100, 16}, {0});
     return Arrays{lax::exp(x[0] - most)};
   });
-  EXPECT_EQ(softmax.loops[0].extents, Dims({8}));
+  EXPECT_EQ(softmax.loops[0].extents, Dims({16}));
 }
 
 }  // namespace

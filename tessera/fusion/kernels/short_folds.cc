@@ -7,6 +7,7 @@
 #include "tessera/base/error.h"
 #include "tessera/fusion/kernels/kernel_body.h"
 #include "tessera/fusion/kernels/kernel_nodes.h"
+#include "tessera/fusion/reductions.h"
 
 namespace tessera::fusion {
 namespace {
@@ -58,9 +59,8 @@ class FoldUnroller {
   bool applies() {
     if (k_.parallel.back() < kLeastFoldedRows) return false;
     for (const KernelLoop& loop : k_.loops)
-      if (!(is_fold(loop) || (loop.extents.empty() && loop.reductions.empty()))) return false;
-    if (columns_ == 0 || static_cast<int64_t>(k_.nodes.size()) * columns_ > kMostFoldNodes)
-      return false;
+      if (!(is_along_row(loop) || (loop.extents.empty() && loop.reductions.empty()))) return false;
+    if (!folds_ || static_cast<int64_t>(k_.nodes.size()) * columns_ > kMostFoldNodes) return false;
     const auto is_load = [](const KernelNode& node) { return node.kind == NodeKind::kLoad; };
     return std::all_of(k_.nodes.begin(), k_.nodes.end(),
                        [&](const KernelNode& node) { return !is_load(node) || suits(node); }) &&
@@ -76,25 +76,45 @@ class FoldUnroller {
     out_.loops.assign(1, {});
     made_.assign(k_.nodes.size(), std::vector<int>(static_cast<size_t>(columns_), -1));
     for (const KernelLoop& loop : k_.loops)
-      for (KernelStore store : loop.stores) {
-        if (store.guard >= 0) store.guard = made(store.guard, 0);
-        store.node = made(store.node, 0);
-        out_.loops[0].stores.push_back(std::move(store));
-      }
+      for (const KernelStore& store : loop.stores)
+        for (int64_t column = 0; column < (loop.extents.empty() ? 1 : columns_); ++column)
+          add_store(store, column);
     return std::move(out_);
   }
 
  private:
-  // Returns whether the loop is a fold over a short row. All folds have rows of one length.
-  bool is_fold(const KernelLoop& loop) {
-    if (loop.extents.size() != 1 || !loop.stores.empty()) return false;
+  // Returns whether the loop folds or stores short rows. All of them have rows of one length.
+  bool is_along_row(const KernelLoop& loop) {
+    if (loop.extents.size() != 1) return false;
     const int64_t columns = loop.extents[0];
     if (columns_ > 0 && columns != columns_) return false;
     columns_ = columns;
-    return std::all_of(loop.reductions.begin(), loop.reductions.end(),
-                       [&](const KernelReduction& r) {
-                         return is_unrolled_fold(r.kind, k_.nodes[r.nodes[0]].dtype, columns);
-                       });
+    folds_ = folds_ || !loop.reductions.empty();
+    // Elements of longer rows are computed and stored as fast with lanes along the row.
+    if (!loop.stores.empty() && columns >= kFoldedRow) return false;
+    return std::all_of(loop.stores.begin(), loop.stores.end(),
+                       [&](const KernelStore& store) {
+                         return store.guard < 0 && store.address.parallel.back() == columns &&
+                                store.address.inner == Dims{1};
+                       }) &&
+           std::all_of(
+               loop.reductions.begin(), loop.reductions.end(), [&](const KernelReduction& r) {
+                 const DType dtype = k_.nodes[r.nodes[0]].dtype;
+                 return is_unrolled_fold(r.kind, dtype, columns) || keeps_order(r, dtype, columns);
+               });
+  }
+
+  // Returns whether the fold is from a row's first element to the last with and without unrolling.
+  bool keeps_order(const KernelReduction& r, DType dtype, int64_t columns) const {
+    return k_.vectorize == Kernel::Vectorize::kParallel && columns < kFoldedRow &&
+           fold_op(r.kind) && is_floating(dtype) && is_floating(r.accumulate);
+  }
+
+  void add_store(KernelStore store, int64_t column) {
+    set_column(store.address, column);
+    if (store.guard >= 0) store.guard = made(store.guard, column);
+    store.node = made(store.node, column);
+    out_.loops[0].stores.push_back(std::move(store));
   }
 
   // Returns whether unrolling makes no gather of the load: rows are adjacent, as are their
@@ -168,13 +188,23 @@ class FoldUnroller {
   }
 
   int folded(const KernelReduction& r) {
-    int sofar = made(r.init[0], 0);
+    const DType dtype = k_.nodes[r.nodes[0]].dtype;
+    // Sums of float16 and bfloat16 are computed in float32.
+    const DType wide = keeps_order(r, dtype, columns_) ? r.accumulate : dtype;
+    int sofar = converted(made(r.init[0], 0), wide);
     for (int64_t column = 0; column < columns_; ++column)
       sofar = find_or_add(out_.nodes, {.kind = NodeKind::kScalarOp,
-                                       .dtype = k_.nodes[r.nodes[0]].dtype,
+                                       .dtype = wide,
                                        .op = *fold_op(r.kind),
-                                       .args = {sofar, made(r.nodes[0], column)}});
-    return sofar;
+                                       .args = {sofar, converted(made(r.nodes[0], column), wide)}});
+    return converted(sofar, dtype);
+  }
+
+  int converted(int node, DType dtype) {
+    if (out_.nodes[static_cast<size_t>(node)].dtype == dtype) return node;
+    return find_or_add(
+        out_.nodes,
+        {.kind = NodeKind::kScalarOp, .dtype = dtype, .op = ScalarOp::kConvert, .args = {node}});
   }
 
   static void set_column(Affine& address, int64_t column) {
@@ -183,7 +213,8 @@ class FoldUnroller {
   }
 
   const Kernel& k_;
-  int64_t columns_ = 0;  // the length of the rows; 0: there is no fold
+  int64_t columns_ = 0;  // the length of the rows; 0: not known yet
+  bool folds_ = false;
   Kernel out_;
   std::vector<std::vector<int>> made_;  // for each node of k_ and each column, its node in out_
 };

@@ -3,8 +3,10 @@
 //
 // Lanes along rows of 8 would fill half a vector or less, and the lanes of each row would have to
 // be folded with each other. Unrolled, a fold is an elementwise operation on vectors, which code
-// generation loads whole (codegen/strided.cc). Only folds whose result does not depend on the order
-// are unrolled: those of integers and bools, extrema, and their places (argmax).
+// generation loads whole (codegen/strided.cc). So are the stores of a row's elements. Folds are
+// unrolled if their result does not depend on the order, as that of integers and bools, of extrema
+// and their places (argmax), or if the order stays: sums of floats whose lanes are along the
+// results already.
 //
 // Example: parallel (n), loop 0 (8): reduce max of x[8*p0 + i0], loop 1 (): store y[p0]. It becomes
 // parallel (n), one loop (): store y[p0] = max(max(init, x[8*p0]), x[8*p0 + 1]) ...
@@ -18,11 +20,12 @@ namespace tessera::fusion {
 // compile than they save.
 inline constexpr int64_t kMostFoldNodes = 256;
 
-// Returns whether a fold over rows of so many elements is unrolled if nothing else is against it.
+// Returns whether a fold over rows of so many elements is unrolled, wherever its lanes were, if
+// nothing else is against it.
 bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns);
 
-// Returns the kernel with its short folds unrolled. Returns it unchanged if it has none, if another
-// loop runs along the rows, or if an operand is not adjacent along them.
+// Returns the kernel with its short folds unrolled. Returns it unchanged if it has none, if there
+// are rows of other lengths, or if an operand is not adjacent along them.
 Kernel unroll_short_folds(Kernel kernel);
 
 }  // namespace tessera::fusion

@@ -22,7 +22,7 @@
 namespace tessera::fusion {
 
 // The length of the longest rows that are unrolled.
-inline constexpr int64_t kShortRow = 9;
+inline constexpr int64_t kShortRow = 16;
 // The least number of such rows: fewer do not fill vectors.
 inline constexpr int64_t kLeastShortRows = 64;
 

@@ -16,12 +16,14 @@
 #include "tessera/ops/core/scalar_fold.h"
 #include "tessera/ops/core/select.h"
 #include "tessera/ops/core/source_scope.h"
+#include "tessera/ops/core/unroll_rule.h"
 #include "tessera/ops/indexing/gather.h"
 #include "tessera/ops/structural/broadcast.h"
 #include "tessera/ops/structural/reshape.h"
 #include "tessera/ops/structural/slice.h"
 #include "tessera/ops/structural/sort_lines.h"
 #include "tessera/ops/structural/sort_order.h"
+#include "tessera/ops/structural/unroll_sort.h"
 
 namespace tessera::ops {
 namespace {
@@ -328,6 +330,10 @@ const OpDef& sort_op = define<SortParams>({
     .batch = {batch_sort},
     .samples = sort_samples,
 });
+
+namespace {
+[[maybe_unused]] const bool kUnrollsSorts = register_unroll_rule(sort_op, unrolled_sort);
+}  // namespace
 
 int64_t interpreted_comparisons() { return comparator_calls; }
 

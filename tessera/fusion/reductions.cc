@@ -166,7 +166,7 @@ bool reduces_rows(const Shape& operand, const Dims& reduced) {
   int64_t run = 1;  // the number of elements of the reduced dimensions at the end of the shape
   while (last >= 0 && contains(reduced, last)) run *= operand[last--];
   // A single row is folded as in a batch, so other dimensions must not count here.
-  return run >= kFoldedRow;
+  return run >= 8;
 }
 
 bool folds_in_order(const GraphOp& op) { return op.op && ops::folds_in_order(*op.op); }

@@ -16,11 +16,6 @@ namespace tessera::fusion {
 // returns its results.
 std::vector<int> add_reduction(Graph& graph, GraphOp op, const AxisList& axes);
 
-// Rows of fewer elements are added from the first element to the last, and lanes run along the
-// results: lanes along a row of 10 would fill a part of a vector, and be folded with each other for
-// each row. The order depends only on the length, so a row has the same sum in any batch.
-inline constexpr int64_t kFoldedRow = 16;
-
 // Returns whether vector lanes should be along the reduced dimensions: the last dimension of more
 // than one element is reduced and, with those before it that are reduced, long enough.
 bool reduces_rows(const Shape& operand, const Dims& reduced);

@@ -8,6 +8,7 @@
 
 #include "tessera/base/buffer.h"
 #include "tests/compile/devices.h"
+#include "tests/sanitizers.h"
 
 namespace tessera::memory_check_test {
 namespace {
@@ -65,11 +66,7 @@ int64_t address_space() {
 }
 
 // A sanitizer ends the process if memory is refused.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kMayRefuse = false;
-#else
-constexpr bool kMayRefuse = true;
-#endif
+bool may_refuse() { return !has_sanitizer(); }
 
 // While one exists, the address space of the process may not grow.
 class NoMoreMemory {
@@ -93,7 +90,7 @@ class NoMoreMemory {
 
 // The first result reuses the argument's memory; there is no memory for the second one.
 TEST_F(MemoryCheck, AnAllocationThatFailsLeavesDonatedArraysAsTheyWere) {
-  if (!kMayRefuse) GTEST_SKIP() << "a sanitizer ends the process instead";
+  if (!may_refuse()) GTEST_SKIP() << "a sanitizer ends the process instead";
   const auto f = jit(
       [](const Array& x) {
         return std::pair(x + 1, broadcast_to(x, {64, 1 << 20}));

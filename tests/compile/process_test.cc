@@ -8,6 +8,7 @@
 
 #include "tessera/base/thread_pool.h"
 #include "tests/compile/devices.h"
+#include "tests/sanitizers.h"
 
 namespace tessera::process_test {
 namespace {
@@ -15,9 +16,8 @@ namespace {
 class Process : public DevicesTest {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_THREAD__
-    GTEST_SKIP() << "the thread sanitizer allows no threads in a child of a fork";
-#endif
+    if (has_thread_sanitizer())
+      GTEST_SKIP() << "the thread sanitizer allows no threads in a child of a fork";
     GTEST_FLAG_SET(death_test_style, "threadsafe");
   }
 };
@@ -37,10 +37,8 @@ int in_child(F&& body) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     ::alarm(60);
-#ifdef __SANITIZE_ADDRESS__
     // The leak checker would report the memory of threads that do not exist in the child.
-    ::on_exit([](int status, void*) { std::_Exit(status); }, nullptr);
-#endif
+    if (has_address_sanitizer()) ::on_exit([](int status, void*) { std::_Exit(status); }, nullptr);
     body();
     std::exit(7);
   }
@@ -101,11 +99,10 @@ TEST_F(Process, ChildrenCompileAndRun) {
 }
 
 TEST_F(Process, ChildrenCompileAndRunThoughThreadsWereCompiling) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP()
-      << "the address sanitizer's allocator (of GCC 12) is not made safe for forks: a child "
-         "waits for a lock that no thread of it holds";
-#endif
+  if (has_address_sanitizer())
+    GTEST_SKIP()
+        << "the address sanitizer's allocator (of GCC 12) is not made safe for forks: a child "
+           "waits for a lock that no thread of it holds";
   EXPECT_EXIT(
       {
         ::alarm(100);

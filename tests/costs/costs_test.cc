@@ -21,6 +21,7 @@
 #include "tessera/trace/trace.h"
 #include "tests/generate/make.h"
 #include "tests/generate/print.h"
+#include "tests/sanitizers.h"
 
 namespace tessera::costs::costs_test {
 
@@ -31,16 +32,11 @@ namespace {
 using testing::HasSubstr;
 using Arrays = std::vector<Array>;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint32_t kSeeds = 12;
-#else
-constexpr uint32_t kSeeds = 300;
-#endif
 constexpr uint32_t kParts = 4;
 
 uint32_t seeds() {
   const char* value = std::getenv("TESSERA_COST_SEEDS");
-  return value ? static_cast<uint32_t>(std::stoul(value)) : kSeeds;
+  return value ? static_cast<uint32_t>(std::stoul(value)) : has_sanitizer() ? 12 : 300;
 }
 
 class Costs : public testing::Test {

@@ -83,7 +83,7 @@ TEST(Fuse, LongMeanIsCutIntoBlocks) {
     return Arrays{lax::reduce_sum(x[0], {0, 1}) / 102400.0};
   }));
   EXPECT_EQ(outline(s),
-            "kernel (8,) rows; loop (12800,) sum; loop () store\nkernel (1,) lanes; loop (8,) sum; "
+            "kernel (8,) rows; loop (12800,) sum; loop () store\nkernel (1,) rows; loop (8,) sum; "
             "loop () store\n");
 }
 

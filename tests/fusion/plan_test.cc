@@ -123,7 +123,7 @@ TEST(Plan, FunctionsOfManyFoldsOfShortRowsHaveAKernel) {
     return x;
   };
   EXPECT_EQ(kernels({4096, 8}, much_of_max),
-            "kernel (4096,) lanes; loop (8,) max; loop () store\n");
+            "kernel (4096,) lanes; loop () store\nkernel (4096,) lanes; loop () store\n");
 }
 
 // Both folds of a row read it while it is in the cache.

@@ -11,6 +11,7 @@
 #include "reduce.h"
 #include "run.h"
 #include "tessera/base/namespaces.h"
+#include "tests/sanitizers.h"
 
 namespace tessera::generate::generate_test {
 
@@ -21,11 +22,7 @@ namespace {
 using testing::HasSubstr;
 
 // Sanitized programs take some ten times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint32_t kSeeds = 24;
-#else
-constexpr uint32_t kSeeds = 300;
-#endif
+uint32_t seeds() { return has_sanitizer() ? 24 : 300; }
 constexpr uint32_t kParts = 4;
 
 class Generate : public testing::Test {
@@ -40,7 +37,7 @@ class Generate : public testing::Test {
 class Seeds : public Generate, public testing::WithParamInterface<uint32_t> {};
 
 TEST_P(Seeds, HaveNoDifference) {
-  for (uint32_t seed = GetParam(); seed < kSeeds; seed += kParts) {
+  for (uint32_t seed = GetParam(); seed < seeds(); seed += kParts) {
     const Case c = make_case(seed);
     for (const std::string& check : checks_of(c)) {
       const Outcome outcome = run_check(check, c);
@@ -61,7 +58,7 @@ TEST_F(Generate, EveryKindOfNodeIsDrawn) {
   std::set<NodeKind> kinds;
   std::set<std::string> ops;
   int manual = 0;
-  for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+  for (uint32_t seed = 0; seed < seeds(); ++seed) {
     const Case c = make_case(seed);
     manual += contains(c.main, NodeKind::kShardMap);
     for_each_node(c.main, [&](const Node& node) {
@@ -69,8 +66,8 @@ TEST_F(Generate, EveryKindOfNodeIsDrawn) {
       if (node.op) ops.insert(node.op->name);
     });
   }
-  EXPECT_GT(manual, static_cast<int>(kSeeds) * 2 / 5);
-  if (kSeeds < 300) return;
+  EXPECT_GT(manual, static_cast<int>(seeds()) * 2 / 5);
+  if (seeds() < 300) return;
   EXPECT_EQ(kinds.size(), 14u);
   EXPECT_GT(ops.size(), all_op_specs().size() * 8 / 10);
 }

@@ -13,6 +13,7 @@
 
 #include "tessera/mesh/scoped_devices.h"
 #include "tests/privacy/random_loss.h"
+#include "tests/sanitizers.h"
 
 namespace tessera::privacy::neighbours_test {
 namespace {
@@ -20,11 +21,7 @@ namespace {
 using helpers::Params;
 using helpers::RandomLoss;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kPairs = 40;
-#else
-constexpr uint64_t kPairs = 500;
-#endif
+uint64_t pairs() { return has_sanitizer() ? 40 : 500; }
 
 struct Batch {
   Array x, tokens;
@@ -195,7 +192,7 @@ class Pair {
 };
 
 TEST(Neighbours, DifferByAtMostTheSensitivityAndLeaveTheOthersAlone) {
-  uint64_t first = 0, end = kPairs;
+  uint64_t first = 0, end = pairs();
   if (const char* seeds = std::getenv("TESSERA_NEIGHBOURS"))
     std::sscanf(seeds, "%lu:%lu", &first, &end);
   for (uint64_t seed = first; seed < end; ++seed) {
@@ -215,7 +212,7 @@ TEST(Neighbours, DifferByAtMostTheSensitivityAndLeaveTheOthersAlone) {
 TEST(Neighbours, NormsOnDevicesAreTheSameBitsInLongerBatches) {
   const ScopedDevices four("cpu:4");
   const NamedSharding rows(make_mesh({4}, {"data"}), P("data"));
-  for (uint64_t seed = 0; seed < kPairs / 5; ++seed) {
+  for (uint64_t seed = 0; seed < pairs() / 5; ++seed) {
     const RandomLoss loss(seed, seed % 2 == 0 ? 4 : 20);
     SCOPED_TRACE("loss " + std::to_string(seed) + ": " + loss.text());
     const bool half = seed % 5 == 0;

@@ -14,6 +14,8 @@
 #include <optional>
 #include <vector>
 
+#include "tests/sanitizers.h"
+
 namespace tessera::privacy::internal::secret_key_test {
 namespace {
 
@@ -105,11 +107,7 @@ std::string mapping_line(const void* address, const std::string& begin) {
 }
 
 // The address and thread sanitizers replace mlock with a function that does nothing.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLocks = false;
-#else
-constexpr bool kLocks = true;
-#endif
+bool locks() { return !has_sanitizer(); }
 
 // The mapping has the flags "lo" (locked) and "dd" (not dumped) as long as the key or a copy
 // exists; then the memory is gone.
@@ -122,7 +120,7 @@ TEST(SecretKey, MemoryIsLockedAndEndsWithTheLastCopy) {
   EXPECT_EQ(copy->bytes().data(), address);
   key.reset();
   const std::string flags = mapping_line(address, "VmFlags:");
-  EXPECT_EQ(flags.find(" lo") != std::string::npos, kLocks) << flags;
+  EXPECT_EQ(flags.find(" lo") != std::string::npos, locks()) << flags;
   EXPECT_NE(flags.find(" dd"), std::string::npos) << flags;
   copy.reset();
   EXPECT_EQ(mapping_line(address, "VmFlags:"), "");
@@ -130,7 +128,7 @@ TEST(SecretKey, MemoryIsLockedAndEndsWithTheLastCopy) {
 
 // If no memory may be locked, keys work nevertheless, and there is one warning.
 TEST(SecretKey, GoesOnWithoutLockedMemory) {
-  if (!kLocks) GTEST_SKIP() << "the sanitizers let mlock succeed always";
+  if (!locks()) GTEST_SKIP() << "the sanitizers let mlock succeed always";
   const auto child = [] {
     const rlimit none{0, 0};
     // The limit does not apply to a user who may lock everything.

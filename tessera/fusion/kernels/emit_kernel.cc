@@ -251,7 +251,7 @@ void Emitter::choose_lanes() {
   // whatever its size.
   if (strided_inner > strided_parallel && kernel_.parallel.back() > 1) {
     kernel_.vectorize = Kernel::Vectorize::kParallel;
-  } else if (strided_parallel > strided_inner && shortest >= kFoldedRow) {
+  } else if (strided_parallel > strided_inner && shortest >= 8) {
     kernel_.vectorize = Kernel::Vectorize::kInner;
   }
 }

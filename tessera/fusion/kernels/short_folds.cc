@@ -7,13 +7,15 @@
 #include "tessera/base/error.h"
 #include "tessera/fusion/kernels/kernel_body.h"
 #include "tessera/fusion/kernels/kernel_nodes.h"
-#include "tessera/fusion/reductions.h"
 
 namespace tessera::fusion {
 namespace {
 
 constexpr int64_t kLeastFoldedRows = 64;  // fewer do not fill vectors
 constexpr int64_t kLongestRow = 16;
+// Longer rows of floats fill vectors. Their sums, and what is stored of them, are computed as fast
+// with lanes along the row.
+constexpr int64_t kLongestFloatRow = 15;
 // Integers of rows that fill a vector are folded as fast across its lanes. Extrema of floats are
 // not, because of their NaN and zeros.
 constexpr int64_t kFullRowBytes = 64;
@@ -77,12 +79,15 @@ class FoldUnroller {
     made_.assign(k_.nodes.size(), std::vector<int>(static_cast<size_t>(columns_), -1));
     for (const KernelLoop& loop : k_.loops)
       for (const KernelStore& store : loop.stores)
-        for (int64_t column = 0; column < (loop.extents.empty() ? 1 : columns_); ++column)
-          add_store(store, column);
+        if (!is_scratch(store.buffer))
+          for (int64_t column = 0; column < (loop.extents.empty() ? 1 : columns_); ++column)
+            add_store(store, column);
     return std::move(out_);
   }
 
  private:
+  bool is_scratch(int buffer) const { return k_.buffers[buffer].kind == BufferKind::kScratch; }
+
   // Returns whether the loop folds or stores short rows. All of them have rows of one length.
   bool is_along_row(const KernelLoop& loop) {
     if (loop.extents.size() != 1) return false;
@@ -90,24 +95,72 @@ class FoldUnroller {
     if (columns_ > 0 && columns != columns_) return false;
     columns_ = columns;
     folds_ = folds_ || !loop.reductions.empty();
-    // Elements of longer rows are computed and stored as fast with lanes along the row.
-    if (!loop.stores.empty() && columns >= kFoldedRow) return false;
+    if (!loop.stores.empty() && columns > kLongestFloatRow) return false;
     return std::all_of(loop.stores.begin(), loop.stores.end(),
                        [&](const KernelStore& store) {
-                         return store.guard < 0 && store.address.parallel.back() == columns &&
+                         const int64_t apart = is_scratch(store.buffer) ? 0 : columns;
+                         return store.guard < 0 && store.address.parallel.back() == apart &&
                                 store.address.inner == Dims{1};
                        }) &&
-           std::all_of(
-               loop.reductions.begin(), loop.reductions.end(), [&](const KernelReduction& r) {
-                 const DType dtype = k_.nodes[r.nodes[0]].dtype;
-                 return is_unrolled_fold(r.kind, dtype, columns) || keeps_order(r, dtype, columns);
-               });
+           std::all_of(loop.reductions.begin(), loop.reductions.end(),
+                       [&](const KernelReduction& r) {
+                         const DType dtype = k_.nodes[r.nodes[0]].dtype;
+                         return is_unrolled_fold(r.kind, dtype, columns) &&
+                                (is_exact_fold(r.kind, dtype) || keeps_order(r));
+                       });
   }
 
-  // Returns whether the fold is from a row's first element to the last with and without unrolling.
-  bool keeps_order(const KernelReduction& r, DType dtype, int64_t columns) const {
-    return k_.vectorize == Kernel::Vectorize::kParallel && columns < kFoldedRow &&
-           fold_op(r.kind) && is_floating(dtype) && is_floating(r.accumulate);
+  // Returns whether the unrolled sum or product of floats can have the order that it has here. Of
+  // lanes along the row some are added to 0, which only the sign of a zero shows.
+  bool keeps_order(const KernelReduction& r) const {
+    if (!is_floating(r.accumulate) || granule() < 8) return false;
+    if (k_.vectorize == Kernel::Vectorize::kParallel || r.kind != ReduceKind::kSum) return true;
+    const KernelNode& init = k_.nodes[r.init[0]];
+    return init.kind == NodeKind::kConstant &&
+           std::all_of(init.immediate.begin(), init.immediate.end(),
+                       [](std::byte b) { return b == std::byte{0}; });
+  }
+
+  // Returns how many partial results of a row the lanes along it have at least: 64 bytes of the
+  // kernel's widest dtype (codegen/emitter.h).
+  size_t granule() const {
+    const auto bytes = [](DType d) { return static_cast<size_t>(is_half(d) ? 4 : itemsize(d)); };
+    size_t widest = 1;
+    for (const KernelNode& node : k_.nodes)
+      if (node.kind != NodeKind::kConstant) widest = std::max(widest, bytes(node.dtype));
+    for (const KernelLoop& loop : k_.loops)
+      for (const KernelReduction& r : loop.reductions)
+        if (is_floating(k_.nodes[r.nodes[0]].dtype)) widest = std::max(widest, bytes(r.accumulate));
+    return 64 / widest;
+  }
+
+  // Returns whether code generation adds a product without rounding it before: if only the sum
+  // reads it.
+  bool is_fused(const KernelReduction& r) const {
+    const int id = r.nodes[0];
+    const KernelNode& product = k_.nodes[id];
+    if (r.kind != ReduceKind::kSum || product.kind != NodeKind::kScalarOp ||
+        product.op != ScalarOp::kMul || !is_floating(product.dtype) ||
+        (product.dtype != r.accumulate && !is_half(product.dtype)))
+      return false;
+    int64_t uses = 0;
+    const auto count = [&](int node) { uses += node == id; };
+    for (const KernelNode& node : k_.nodes) {
+      for (int arg : node.args) count(arg);
+      for (const auto& [position, step] : node.dynamic) count(position);
+      count(node.guard);
+    }
+    for (const KernelLoop& loop : k_.loops) {
+      for (const KernelReduction& fold : loop.reductions) {
+        for (int node : fold.nodes) count(node);
+        for (int node : fold.init) count(node);
+      }
+      for (const KernelStore& store : loop.stores) {
+        count(store.node);
+        count(store.guard);
+      }
+    }
+    return uses == 1;
   }
 
   void add_store(KernelStore store, int64_t column) {
@@ -117,10 +170,20 @@ class FoldUnroller {
     out_.loops[0].stores.push_back(std::move(store));
   }
 
+  // Returns the node that the kernel has stored where a load of scratch memory reads; -1 if there
+  // is none.
+  int stored_before(const KernelNode& load) const {
+    for (int l = 0; l < load.loop; ++l)
+      for (const KernelStore& store : k_.loops[l].stores)
+        if (store.buffer == load.buffer && store.address == load.address) return store.node;
+    return -1;
+  }
+
   // Returns whether unrolling makes no gather of the load: rows are adjacent, as are their
   // elements, or all lanes of a column read neighbours or the same element.
   bool suits(const KernelNode& load) const {
     if (load.guard >= 0 || !load.dynamic.empty()) return false;
+    if (is_scratch(load.buffer)) return stored_before(load) >= 0;
     const int64_t apart = load.address.parallel.back();
     if (load.address.inner.empty() || load.address.inner[0] == 0) return apart == 0 || apart == 1;
     return apart == columns_ ? load.address.inner[0] == 1 : apart == 0 || apart == 1;
@@ -145,6 +208,7 @@ class FoldUnroller {
           copy = integer_node(node.dtype, copy.address.offset);
         break;
       case NodeKind::kLoad:
+        if (is_scratch(node.buffer)) return made(stored_before(node), column);
         set_column(copy.address, column);
         break;
       case NodeKind::kScalarOp:
@@ -189,22 +253,53 @@ class FoldUnroller {
 
   int folded(const KernelReduction& r) {
     const DType dtype = k_.nodes[r.nodes[0]].dtype;
+    const bool exact = is_exact_fold(r.kind, dtype);
     // Sums of float16 and bfloat16 are computed in float32.
-    const DType wide = keeps_order(r, dtype, columns_) ? r.accumulate : dtype;
-    int sofar = converted(made(r.init[0], 0), wide);
-    for (int64_t column = 0; column < columns_; ++column)
-      sofar = find_or_add(out_.nodes, {.kind = NodeKind::kScalarOp,
-                                       .dtype = wide,
-                                       .op = *fold_op(r.kind),
-                                       .args = {sofar, converted(made(r.nodes[0], column), wide)}});
-    return converted(sofar, dtype);
+    const DType wide = exact ? dtype : r.accumulate;
+    const int init = converted(made(r.init[0], 0), wide);
+    const bool in_order = exact || k_.vectorize == Kernel::Vectorize::kParallel;
+    // In order, everything is added to one partial result, otherwise to those of the lanes.
+    const size_t most = in_order ? 1 : granule();
+    std::vector<int> parts;
+    if (in_order) parts.push_back(init);
+    for (int64_t column = 0; column < columns_; ++column) {
+      const size_t part = static_cast<size_t>(column) % most;
+      if (part < parts.size())
+        parts[part] = with_element(r, parts[part], column, wide);
+      else
+        parts.push_back(element(r, column, wide));
+    }
+    for (size_t half = most / 2; half > 0; half /= 2) {
+      for (size_t k = half; k < parts.size(); ++k)
+        parts[k - half] = apply(*fold_op(r.kind), wide, {parts[k - half], parts[k]});
+      parts.resize(std::min(parts.size(), half));
+    }
+    return converted(in_order ? parts[0] : apply(*fold_op(r.kind), wide, {init, parts[0]}), dtype);
+  }
+
+  // Returns the element of a column that is folded, and what it is folded to with those before.
+  int element(const KernelReduction& r, int64_t column, DType wide) {
+    if (!is_fused(r)) return converted(made(r.nodes[0], column), wide);
+    const auto& args = k_.nodes[r.nodes[0]].args;
+    return apply(ScalarOp::kMul, wide,
+                 {converted(made(args[0], column), wide), converted(made(args[1], column), wide)});
+  }
+  int with_element(const KernelReduction& r, int sofar, int64_t column, DType wide) {
+    if (!is_fused(r)) return apply(*fold_op(r.kind), wide, {sofar, element(r, column, wide)});
+    const auto& args = k_.nodes[r.nodes[0]].args;
+    return apply(
+        ScalarOp::kFma, wide,
+        {converted(made(args[0], column), wide), converted(made(args[1], column), wide), sofar});
+  }
+
+  int apply(ScalarOp op, DType dtype, std::initializer_list<int> args) {
+    return find_or_add(out_.nodes,
+                       {.kind = NodeKind::kScalarOp, .dtype = dtype, .op = op, .args = args});
   }
 
   int converted(int node, DType dtype) {
-    if (out_.nodes[static_cast<size_t>(node)].dtype == dtype) return node;
-    return find_or_add(
-        out_.nodes,
-        {.kind = NodeKind::kScalarOp, .dtype = dtype, .op = ScalarOp::kConvert, .args = {node}});
+    const bool same = out_.nodes[static_cast<size_t>(node)].dtype == dtype;
+    return same ? node : apply(ScalarOp::kConvert, dtype, {node});
   }
 
   static void set_column(Affine& address, int64_t column) {
@@ -222,8 +317,10 @@ class FoldUnroller {
 }  // namespace
 
 bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns) {
-  return columns >= 2 && columns <= kLongestRow && is_exact_fold(kind, dtype) &&
-         (is_floating(dtype) || is_place(kind) || columns * itemsize(dtype) < kFullRowBytes);
+  if (columns < 2 || columns > kLongestRow) return false;
+  if (!is_exact_fold(kind, dtype))
+    return fold_op(kind) && is_floating(dtype) && columns <= kLongestFloatRow;
+  return is_floating(dtype) || is_place(kind) || columns * itemsize(dtype) < kFullRowBytes;
 }
 
 Kernel unroll_short_folds(Kernel kernel) {

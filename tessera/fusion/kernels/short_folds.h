@@ -3,10 +3,9 @@
 //
 // Lanes along rows of 8 would fill half a vector or less, and the lanes of each row would have to
 // be folded with each other. Unrolled, a fold is an elementwise operation on vectors, which code
-// generation loads whole (codegen/strided.cc). So are the stores of a row's elements. Folds are
-// unrolled if their result does not depend on the order, as that of integers and bools, of extrema
-// and their places (argmax), or if the order stays: sums of floats whose lanes are along the
-// results already.
+// generation loads whole (codegen/strided.cc). So are the stores of a row's elements, and what the
+// kernel keeps of them in scratch memory stays in registers. The order of a sum of floats is the
+// same with and without unrolling, because the number of rows decides between the two.
 //
 // Example: parallel (n), loop 0 (8): reduce max of x[8*p0 + i0], loop 1 (): store y[p0]. It becomes
 // parallel (n), one loop (): store y[p0] = max(max(init, x[8*p0]), x[8*p0 + 1]) ...
@@ -20,8 +19,7 @@ namespace tessera::fusion {
 // compile than they save.
 inline constexpr int64_t kMostFoldNodes = 256;
 
-// Returns whether a fold over rows of so many elements is unrolled, wherever its lanes were, if
-// nothing else is against it.
+// Returns whether a fold over rows of so many elements is unrolled if nothing else is against it.
 bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns);
 
 // Returns the kernel with its short folds unrolled. Returns it unchanged if it has none, if there

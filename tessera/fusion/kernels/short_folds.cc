@@ -12,6 +12,9 @@ namespace tessera::fusion {
 namespace {
 
 constexpr int64_t kLeastFoldedRows = 64;  // fewer do not fill vectors
+// Sums of floats whose unrolled code has more nodes than the first take some 50 ms to compile, which
+// fewer rows than the second do not save.
+constexpr int64_t kFewFoldNodes = 64, kLeastRowsOfMany = 1024;
 constexpr int64_t kLongestRow = 16;
 // Longer rows of floats fill vectors. Their sums, and what is stored of them, are computed as fast
 // with lanes along the row.
@@ -62,7 +65,9 @@ class FoldUnroller {
     if (k_.parallel.back() < kLeastFoldedRows) return false;
     for (const KernelLoop& loop : k_.loops)
       if (!(is_along_row(loop) || (loop.extents.empty() && loop.reductions.empty()))) return false;
-    if (!folds_ || static_cast<int64_t>(k_.nodes.size()) * columns_ > kMostFoldNodes) return false;
+    const int64_t nodes = static_cast<int64_t>(k_.nodes.size()) * columns_;
+    if (!folds_ || nodes > kMostFoldNodes) return false;
+    if (sums_ && nodes > kFewFoldNodes && k_.parallel.elements() < kLeastRowsOfMany) return false;
     const auto is_load = [](const KernelNode& node) { return node.kind == NodeKind::kLoad; };
     return std::all_of(k_.nodes.begin(), k_.nodes.end(),
                        [&](const KernelNode& node) { return !is_load(node) || suits(node); }) &&
@@ -105,8 +110,10 @@ class FoldUnroller {
            std::all_of(loop.reductions.begin(), loop.reductions.end(),
                        [&](const KernelReduction& r) {
                          const DType dtype = k_.nodes[r.nodes[0]].dtype;
-                         return is_unrolled_fold(r.kind, dtype, columns) &&
-                                (is_exact_fold(r.kind, dtype) || keeps_order(r));
+                         if (!is_unrolled_fold(r.kind, dtype, columns)) return false;
+                         const bool exact = is_exact_fold(r.kind, dtype);
+                         sums_ = sums_ || !exact;
+                         return exact || keeps_order(r);
                        });
   }
 
@@ -114,6 +121,14 @@ class FoldUnroller {
   // lanes along the row some are added to 0, which only the sign of a zero shows.
   bool keeps_order(const KernelReduction& r) const {
     if (!is_floating(r.accumulate) || granule() < 8) return false;
+    // Halves are float32 in registers, where a fold adds them without rounding them first; what is
+    // converted for an unrolled one is rounded.
+    const KernelNode& node = k_.nodes[r.nodes[0]];
+    if (is_half(node.dtype)) {
+      const auto is_exact = [&](int id) { return k_.nodes[id].kind == NodeKind::kLoad; };
+      if (is_fused(r) ? !is_exact(node.args[0]) || !is_exact(node.args[1]) : !is_exact(r.nodes[0]))
+        return false;
+    }
     if (k_.vectorize == Kernel::Vectorize::kParallel || r.kind != ReduceKind::kSum) return true;
     const KernelNode& init = k_.nodes[r.init[0]];
     return init.kind == NodeKind::kConstant &&
@@ -208,7 +223,11 @@ class FoldUnroller {
           copy = integer_node(node.dtype, copy.address.offset);
         break;
       case NodeKind::kLoad:
-        if (is_scratch(node.buffer)) return made(stored_before(node), column);
+        if (is_scratch(node.buffer)) {
+          // Memory has rounded halves, registers have float32.
+          const int stored = made(stored_before(node), column);
+          return is_half(node.dtype) ? apply(ScalarOp::kConvert, node.dtype, {stored}) : stored;
+        }
         set_column(copy.address, column);
         break;
       case NodeKind::kScalarOp:
@@ -308,8 +327,8 @@ class FoldUnroller {
   }
 
   const Kernel& k_;
-  int64_t columns_ = 0;  // the length of the rows; 0: not known yet
-  bool folds_ = false;
+  int64_t columns_ = 0;                // the length of the rows; 0: not known yet
+  bool folds_ = false, sums_ = false;  // whether it has folds, and sums or products of floats
   Kernel out_;
   std::vector<std::vector<int>> made_;  // for each node of k_ and each column, its node in out_
 };

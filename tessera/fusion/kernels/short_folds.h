@@ -17,7 +17,7 @@ namespace tessera::fusion {
 
 // The most nodes of a kernel times the elements of its rows: larger bodies take more time to
 // compile than they save.
-inline constexpr int64_t kMostFoldNodes = 256;
+inline constexpr int64_t kMostFoldNodes = 512;
 
 // Returns whether a fold over rows of so many elements is unrolled if nothing else is against it.
 bool is_unrolled_fold(ReduceKind kind, DType dtype, int64_t columns);

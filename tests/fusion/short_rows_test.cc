@@ -120,6 +120,14 @@ TEST(ShortRows, KernelsThatStayAsTheyAre) {
                           return Arrays{x[0] * lax::broadcast_in_dim(x[1], {100, 3}, {1})};
                         }),
             Dims({100, 3}));
+  // Rows of 10 that are copied fill most of a vector, those of 9 do not.
+  const auto copied = [](int64_t columns) {
+    return parallel_of({f32({100, columns + 2})}, [&](const Arrays& x) {
+      return Arrays{lax::slice(x[0], {0, 1}, {100, columns + 1})};
+    });
+  };
+  EXPECT_EQ(copied(10), Dims({100, 10}));
+  EXPECT_EQ(copied(9), Dims({100}));
   // The rows are far apart in memory.
   EXPECT_EQ(
       parallel_of({f32({2000, 3})},

@@ -15,6 +15,8 @@ namespace {
 // is larger, because guards and selects that depend only on the column are dropped: often a column
 // of a gradient has few of its terms.
 constexpr size_t kMostNodes = 512, kMostSeen = 4096;
+// Longer rows that are only copied from other places fill enough of a vector.
+constexpr int64_t kCopiedRow = 9;
 
 class RowUnroller {
  public:
@@ -36,8 +38,9 @@ class RowUnroller {
     const bool near = std::all_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
       return node.kind != NodeKind::kLoad || is_near(node.address);
     });
-    return near && std::any_of(k_.nodes.begin(), k_.nodes.end(),
-                               [&](const KernelNode& node) { return depends_on_column(node); });
+    return near && std::any_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
+             return depends_on_column(node) && (columns_ <= kCopiedRow || !copies_row(node));
+           });
   }
 
   // Returns nullopt if the kernel would be too large.
@@ -71,6 +74,12 @@ class RowUnroller {
       return std::any_of(here.begin() + static_cast<ptrdiff_t>(rank_), here.end(),
                          [](int64_t c) { return c != 0; });
     return node.kind == NodeKind::kLoad && here[rank_ - 1] != 0 && here != stored;
+  }
+
+  // Returns whether the node is a load of a whole row, in order, wherever the row is.
+  bool copies_row(const KernelNode& node) const {
+    return node.kind == NodeKind::kLoad && node.guard < 0 && rank_ + 1 == k_.parallel.size() &&
+           node.address.parallel.back() == 1;
   }
 
   void unroll(const KernelStore& store, std::vector<KernelStore>& stores) {

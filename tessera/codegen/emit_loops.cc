@@ -24,9 +24,7 @@ int unroll_for_gathers(int weight) { return weight <= 40 ? 4 : weight <= 120 ? 2
 
 // Rows of many columns are so many vectors at a time already, and the code that divides them grows
 // with the square of their number.
-int most_of_rows(int unroll, int64_t columns) {
-  return columns <= 2 ? unroll : std::min(unroll, columns <= 4 ? 2 : 1);
-}
+int most_of_rows(int unroll, int64_t columns) { return columns <= 4 ? unroll : 1; }
 
 // A body is mostly one chain of dependent operations if it is an elementary function, a hash with a
 // polynomial of the hash, or the logarithm of an exponential. The CPU cannot look ahead far enough

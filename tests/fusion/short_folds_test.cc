@@ -83,6 +83,25 @@ TEST(ShortFolds, SoftmaxOfShortRows) {
   EXPECT_FALSE(is_unrolled(std::get<KernelStep>(few.steps[0]).kernel));
 }
 
+// A loop reads what an earlier one has stored as a result, as in the gradient of a softmax;
+// unrolled, the value is in a register.
+TEST(ShortFolds, ResultsThatAreReadBack) {
+  for (int64_t columns : {3, 4, 10}) {
+    SCOPED_TRACE(::testing::Message() << columns);
+    const Type rows = f32({2048, columns});
+    const Schedule s = check(trace({rows, rows}, [&](const Arrays& x) {
+      const auto along = [&](const Array& of_rows) {
+        return lax::broadcast_in_dim(of_rows, rows.shape, {0});
+      };
+      const Array e = lax::exp(x[0] - along(lax::reduce_max(x[0], {1})));
+      const Array sum = lax::reduce_sum(e, {1});
+      const Array slope = lax::reduce_sum(x[1] * (1 / along(sum * sum)) * e, {1});
+      return Arrays{e * (x[1] / along(sum) - along(slope))};
+    }));
+    EXPECT_TRUE(is_unrolled(std::get<KernelStep>(s.steps[0]).kernel)) << to_string(s);
+  }
+}
+
 // Rows have equal elements, and some have NaN.
 TEST(ShortFolds, PlacesOfExtrema) {
   for (int64_t columns : {8, 10, 16})

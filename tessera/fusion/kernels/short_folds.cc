@@ -185,8 +185,10 @@ class FoldUnroller {
     out_.loops[0].stores.push_back(std::move(store));
   }
 
-  // Returns the node that the kernel has stored where a load of scratch memory reads; -1 if there
-  // is none.
+  // Returns whether loops of the kernel may read what it has stored.
+  bool is_written(int buffer) const { return k_.buffers[buffer].kind != BufferKind::kInput; }
+
+  // Returns the node that the kernel has stored where a load reads; -1 if there is none.
   int stored_before(const KernelNode& load) const {
     for (int l = 0; l < load.loop; ++l)
       for (const KernelStore& store : k_.loops[l].stores)
@@ -198,7 +200,7 @@ class FoldUnroller {
   // elements, or all lanes of a column read neighbours or the same element.
   bool suits(const KernelNode& load) const {
     if (load.guard >= 0 || !load.dynamic.empty()) return false;
-    if (is_scratch(load.buffer)) return stored_before(load) >= 0;
+    if (is_written(load.buffer)) return stored_before(load) >= 0;
     const int64_t apart = load.address.parallel.back();
     if (load.address.inner.empty() || load.address.inner[0] == 0) return apart == 0 || apart == 1;
     return apart == columns_ ? load.address.inner[0] == 1 : apart == 0 || apart == 1;
@@ -223,7 +225,7 @@ class FoldUnroller {
           copy = integer_node(node.dtype, copy.address.offset);
         break;
       case NodeKind::kLoad:
-        if (is_scratch(node.buffer)) {
+        if (is_written(node.buffer)) {
           // Memory has rounded halves, registers have float32.
           const int stored = made(stored_before(node), column);
           return is_half(node.dtype) ? apply(ScalarOp::kConvert, node.dtype, {stored}) : stored;

@@ -15,8 +15,10 @@ namespace {
 // is larger, because guards and selects that depend only on the column are dropped: often a column
 // of a gradient has few of its terms.
 constexpr size_t kMostNodes = 512, kMostSeen = 4096;
-// Longer rows that are only copied from other places fill enough of a vector.
+// Longer rows fill enough of a vector, if they are only copied from other places, or if lanes along
+// them compute what all columns need in fewer nodes.
 constexpr int64_t kCopiedRow = 9;
+constexpr size_t kManyNodes = 16;
 
 class RowUnroller {
  public:
@@ -38,9 +40,13 @@ class RowUnroller {
     const bool near = std::all_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
       return node.kind != NodeKind::kLoad || is_near(node.address);
     });
-    return near && std::any_of(k_.nodes.begin(), k_.nodes.end(), [&](const KernelNode& node) {
-             return depends_on_column(node) && (columns_ <= kCopiedRow || !copies_row(node));
-           });
+    return near &&
+           std::any_of(k_.nodes.begin(), k_.nodes.end(),
+                       [&](const KernelNode& node) {
+                         return depends_on_column(node) &&
+                                (columns_ <= kCopiedRow || !copies_row(node));
+                       }) &&
+           (columns_ <= kCopiedRow || k_.nodes.size() >= kManyNodes || only_moves() || is_narrow());
   }
 
   // Returns nullopt if the kernel would be too large.
@@ -76,10 +82,31 @@ class RowUnroller {
     return node.kind == NodeKind::kLoad && here[rank_ - 1] != 0 && here != stored;
   }
 
-  // Returns whether the node is a load of a whole row, in order, wherever the row is.
+  // Returns whether the node is a load of a whole row, in order, wherever the row is, or of one
+  // element for all of the row.
   bool copies_row(const KernelNode& node) const {
-    return node.kind == NodeKind::kLoad && node.guard < 0 && rank_ + 1 == k_.parallel.size() &&
-           node.address.parallel.back() == 1;
+    if (node.kind != NodeKind::kLoad || node.guard >= 0 || rank_ + 1 != k_.parallel.size())
+      return false;
+    const int64_t step = node.address.parallel.back();
+    return step == 0 || step == 1;
+  }
+
+  // Returns whether the kernel stores integers of 8 or 16 bits, which no instruction gathers.
+  bool is_narrow() const {
+    const DType stored = k_.buffers[k_.loops[0].stores[0].buffer].dtype;
+    return itemsize(stored) < 4 && !is_floating(stored);
+  }
+
+  // Returns whether the kernel computes nothing from what it loads.
+  bool only_moves() const {
+    std::vector<char> loaded;
+    for (const KernelNode& node : k_.nodes) {
+      const bool reads = std::any_of(node.args.begin(), node.args.end(),
+                                     [&](int arg) { return loaded[static_cast<size_t>(arg)]; });
+      if (reads && node.op != ScalarOp::kSelect) return false;
+      loaded.push_back(reads || node.kind == NodeKind::kLoad);
+    }
+    return true;
   }
 
   void unroll(const KernelStore& store, std::vector<KernelStore>& stores) {

@@ -12,8 +12,8 @@ namespace tessera::fusion {
 namespace {
 
 constexpr int64_t kLeastFoldedRows = 64;  // fewer do not fill vectors
-// Sums of floats whose unrolled code has more nodes than the first take some 50 ms to compile, which
-// fewer rows than the second do not save.
+// Sums of floats whose unrolled code has more nodes than the first take some 50 ms to compile,
+// which fewer rows than the second do not save.
 constexpr int64_t kFewFoldNodes = 64, kLeastRowsOfMany = 1024;
 constexpr int64_t kLongestRow = 16;
 // Longer rows of floats fill vectors. Their sums, and what is stored of them, are computed as fast

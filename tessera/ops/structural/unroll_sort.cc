@@ -1,5 +1,6 @@
 #include "tessera/ops/structural/unroll_sort.h"
 
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -54,7 +55,8 @@ Array in_order_of_bits(const Array& bits) {
   };
   const int64_t width = 8 * itemsize(dtype);
   const Array sign = lax::shift_right_arithmetic(bits, number(width - 1));
-  return lax::bitwise_xor(bits, lax::bitwise_and(sign, number((int64_t{1} << (width - 1)) - 1)));
+  return lax::bitwise_xor(
+      bits, lax::bitwise_and(sign, number(std::numeric_limits<int64_t>::max() >> (64 - width))));
 }
 DType bits_of(DType dtype) {
   return itemsize(dtype) == 2 ? int16 : itemsize(dtype) == 4 ? int32 : int64;

@@ -11,6 +11,8 @@
 //     as a whole run of K remains; the rest to partial result i mod granule;
 //   - partial results j and j + K/2 are combined, then j and j + K/4, ...;
 //   - the initial value comes first: init + total.
+// Short rows that are unrolled have the same order (fusion/kernels/short_folds.cc), so a row has
+// the same sum in a batch of any size.
 // Column reductions go row by row. A sum of many rows, or of many runs of K, is a sum of sums of
 // blocks (`LongSums`).
 #pragma once

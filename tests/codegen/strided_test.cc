@@ -76,6 +76,20 @@ TEST(Strided, ColumnsOfRows) {
     }
 }
 
+// Rows of many columns are many vectors already: one vector of each column is computed at a time,
+// because the code grows with the square of the columns.
+TEST(Strided, ManyColumnsAreOneVectorAtATime) {
+  const auto stores_of = [](int64_t columns) {
+    std::istringstream ir(KernelCompiler::process().llvm_ir(turned(float32, 4096, columns)));
+    int64_t stores = 0;
+    for (std::string line; std::getline(ir, line);) stores += line.find("  store <") == 0;
+    return stores;
+  };
+  EXPECT_GE(stores_of(3), 4 * 3);
+  EXPECT_GE(stores_of(12), 12);
+  EXPECT_LT(stores_of(12), 2 * 12);
+}
+
 // Returns the different lists of lanes by which the code for sums of rows shuffles two vectors
 // (`pairs`) or one.
 std::set<std::string> shuffles_of_sums(int64_t columns, bool pairs) {

@@ -16,6 +16,7 @@
 //   triangular equations of very small matrices    factor/triangular_solve.cc
 //   LU factors of very small matrices              factor/lu.cc
 //   padding between elements                       structural/unroll_pad.h
+//   sorts of many short lines                      structural/unroll_sort.h
 //
 // For example, a maximum over windows of 2 along a vector of 8,
 //

@@ -1,7 +1,8 @@
 // Unroll rules. The rule of an op over windows computes it, if the windows are small, by
 // elementwise ops on slices, one slice for each position in a window. The rule of convolution may
 // also use a matrix product, if windows do not overlap. Products, triangular equations and LU
-// factors of small matrices, folds of few elements and pads between elements have such rules, too.
+// factors of small matrices, folds of few elements, pads between elements and sorts of short lines
+// have such rules, too.
 // The pass unroll_windows (fusion/rewrites/unroll_windows.h) applies the rules.
 #pragma once
 
